@@ -35,7 +35,7 @@ COMMANDS = {
     "shard": "Try shardings of a program's arguments, and rank them.",
     "report": "Write a page with the cost and memory of a program, for a browser.",
     "run": "Run a program on inputs from a file or a seed.",
-    "inspect": "Show the contents of a bundle: signature, versions and members.",
+    "inspect": "Show the contents of a bundle, a build or a stored result.",
     "sign": "Sign a bundle, or create a key pair.",
     "check": "Check programs against budgets and golden files.",
     "verify": "Verify the numerical results of programs.",

@@ -101,13 +101,9 @@ class Bundle:
 
     def _incompatibility(self, executable: StoredExecutable) -> str | None:
         """Return the reason why the versions or the processor of this machine do not fit."""
-        return host.incompatibility(
-            executable.backend,
-            executable.host,
-            self.manifest.versions,
-            host.Host.here(),
-            xla.versions(),
-        )
+        here, versions = host.Host.here(), self.manifest.versions
+        misfits = executable.host.misfits(executable.backend, versions, here, xla.versions())
+        return next(misfits, None)
 
     @property
     def olympuspr(self) -> str:

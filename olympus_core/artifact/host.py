@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,29 @@ class Host:
         """Return the machine that this process runs on."""
         return Host(platform.system(), platform.machine(), cpu_features(_CPUINFO))
 
+    def misfits(
+        self,
+        backend: str,
+        build_versions: Mapping[str, str],
+        host: Host,
+        versions: Mapping[str, str],
+    ) -> Iterator[str]:
+        """Yield the reasons why an executable that was built on this machine cannot run on `host`.
+
+        It was built for `backend` with the packages of `build_versions`, versions by name. The
+        packages installed on `host` have `versions`.
+
+        >>> here = Host.here()
+        >>> list(here.misfits("cpu", {"jaxlib": "0.10.2"}, here, {"jaxlib": "0.11.0"}))
+        ['it was built with jaxlib 0.10.2, and here jaxlib is 0.11.0']
+        """
+        for package in COMPILERS[backend]:
+            was, now = (v.get(package, "not installed") for v in (build_versions, versions))
+            if was != now:
+                yield f"it was built with {package} {was}, and here {package} is {now}"
+        if backend == "cpu":
+            yield from _processor_misfits(self, host)
+
 
 def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
     """Return the instruction sets of the first processor in Linux's list; None without a list.
@@ -54,36 +77,15 @@ def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
     return tuple(sorted(set(names)))
 
 
-def incompatibility(
-    backend: str,
-    build_host: Host,
-    build_versions: Mapping[str, str],
-    host: Host,
-    versions: Mapping[str, str],
-) -> str | None:
-    """Return the reason why an executable for `backend` cannot run on `host`; None if it can.
-
-    It was built on `build_host` with the packages of `build_versions`, versions by name. The
-    packages installed on `host` have `versions`.
-
-    >>> incompatibility("cpu", here, {"jaxlib": "0.10.2"}, here, {"jaxlib": "0.11.0"})
-    'it was built with jaxlib 0.10.2, and here jaxlib is 0.11.0'
-    """
-    for package in COMPILERS[backend]:
-        was, now = (v.get(package, "not installed") for v in (build_versions, versions))
-        if was != now:
-            return f"it was built with {package} {was}, and here {package} is {now}"
-    return _cpu_incompatibility(build_host, host) if backend == "cpu" else None
-
-
-def _cpu_incompatibility(build_host: Host, host: Host) -> str | None:
+def _processor_misfits(build_host: Host, host: Host) -> Iterator[str]:
     was, now = f"{build_host.system} {build_host.machine}", f"{host.system} {host.machine}"
     if was != now:
-        return f"it was built on {was}, and this is {now}"
+        yield f"it was built on {was}, and this is {now}"
+        return
     if build_host.cpu_features is None or host.cpu_features is None:
         where = "was built on" if build_host.cpu_features is None else "is to run on"
-        return f"what the processor that it {where} can do is not known"
+        yield f"what the processor that it {where} can do is not known"
+        return
     missing = sorted(set(build_host.cpu_features) - set(host.cpu_features))
     if missing:
-        return f"it was built on a processor with {', '.join(missing)}, which this one lacks"
-    return None
+        yield f"it was built on a processor with {', '.join(missing)}, which this one lacks"

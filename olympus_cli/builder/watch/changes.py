@@ -105,7 +105,9 @@ class WatchedChanges(AbstractContextManager["WatchedChanges"]):
     def _settled(self, changed: set[Path]) -> set[Path]:
         """Return the changes, and the ones that follow while git has a lock on its index."""
         deadline = time.monotonic() + _LOCK_TIMEOUT
-        while self._has_git_lock() and time.monotonic() < deadline:
+        was_locked = self._has_git_lock()
+        while was_locked:
+            was_locked = self._has_git_lock() and time.monotonic() < deadline
             changed = changed | self._next()
         return changed
 
