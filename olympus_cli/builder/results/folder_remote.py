@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import uuid
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from olympus.files import read_regular
 from olympus_cli.builder.results.entry import MAX_BYTES
+from olympus_cli.builder.results.new_files import write_new
 from olympus_cli.builder.results.remote_interface import RemoteError
-
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 class FolderRemote:
@@ -40,27 +37,10 @@ class FolderRemote:
 
     def put(self, key: str, content: bytes) -> None:
         """Write the file for a key, unless there is one."""
-        path = self._path(key)
-        new = path.with_name(f".new-{uuid.uuid4().hex}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with new.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            try:
-                os.link(new, path)  # fails if there is one
-            except FileExistsError:
-                pass
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-                os.rename(new, path)
+            write_new(self._path(key), [content], replaces=False)
         except OSError as error:
             raise _failed(error) from error
-        finally:
-            with suppress(OSError):
-                new.unlink()
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.result"

@@ -16,9 +16,7 @@ that cannot be written is not stored.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -29,13 +27,13 @@ from olympus.errors import OlympusError
 from olympus.files import open_regular, read_regular
 from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, decoded
 from olympus_cli.builder.results.locks import key_lock, remove_unused
+from olympus_cli.builder.results.new_files import UNFINISHED, write_new
 from olympus_cli.builder.results.result import CompilationResult
 
 Kind = Literal["result", "fetched"]
 
 _VERSION = "v1"  # another form of the folder has another name
 _KINDS: tuple[Kind, ...] = ("result", "fetched")
-_NEW = ".new-"
 #: Errors of a store that a user cannot write, such as in a container: it is not used.
 _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
 
@@ -100,8 +98,7 @@ class LocalStore:
             self.problems.append(f"the result is not stored: it has more than {MAX_BYTES} bytes")
             return False
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(path, pieces)
+            write_new(path, pieces, replaces=True)
         except OSError as error:
             self._failed("the result is not stored", error)
             return False
@@ -111,7 +108,7 @@ class LocalStore:
         """Return a context in which this process alone compiles a key: see `key_lock`."""
         path = self.folder / _VERSION / key[:2] / f"{key}.lock"
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.makedirs(path.parent, mode=0o700, exist_ok=True)
         except OSError:
             return nullcontext(False)
         return key_lock(path, on_wait)
@@ -130,7 +127,7 @@ class LocalStore:
     def remove_leftovers(self) -> None:
         """Remove the unfinished files and the locks of processes that were killed."""
         for path in self._below():
-            if path.name.startswith(_NEW) or path.suffix == ".lock":
+            if path.name.startswith(UNFINISHED) or path.suffix == ".lock":
                 remove_unused(path)
 
     def _below(self) -> Iterator[Path]:
@@ -143,27 +140,10 @@ class LocalStore:
     def _path(self, key: str, kind: Kind) -> Path:
         return self.folder / _VERSION / key[:2] / f"{key}.{kind}"
 
-    def _write(self, path: Path, pieces: Sequence[bytes]) -> None:
-        new = path.with_name(f"{_NEW}{uuid.uuid4().hex}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
-            with open(os.open(new, flags, 0o600), "wb") as file:
-                with suppress(OSError):  # a lock marks the file as one of a living process
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for piece in pieces:
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-                os.rename(new, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(new)
-            raise
-
     def _drop(self, path: Path, reason: str) -> None:
         self.problems.append(f"the stored result {path} was removed, because {reason}")
         with suppress(OSError):
-            path.unlink()
+            os.unlink(path)
 
     def _failed(self, text: str, error: OSError) -> None:
         if not (self.is_default and error.errno in _UNWRITABLE):

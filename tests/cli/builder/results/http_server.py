@@ -12,13 +12,15 @@ from typing import Any
 class CacheServer:
     """A server in this process. `files` are its contents by path, `requests` have arrived.
 
-    `fault` is "" or one of "slow", "half", "wrong", "close" or a status such as "500".
+    `fault` is "" or one of "slow", "half", "wrong", "close" or a status such as "500". `fault_at`
+    is the number of a request with another fault.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.fault = ""
+        self.fault_at = (0, "")
         self.released = threading.Event()
         server = self
 
@@ -31,6 +33,9 @@ class CacheServer:
             def _begin(self) -> bool:
                 headers = dict(self.headers.items())
                 server.requests.append((self.command, self.path, headers))
+                number, fault = server.fault_at
+                if number:
+                    server.fault = fault if number == len(server.requests) else ""
                 self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 if server.fault.isdigit():
                     self._answer(int(server.fault), b"refused")
