@@ -104,6 +104,11 @@ class JaxFunction(Traceable):
         check_placement(traced, self.spec)
         return traced
 
+    def _is_leaf(self, value: Any) -> bool:
+        from olympus.interop import jax
+
+        return jax.map_types(lambda x: x, value) is value
+
     def _placed(self, types: Any, declared: ShardingSpec | None) -> Any:
         from olympus.interop import jax
 
@@ -132,6 +137,9 @@ class EitherFunction(JaxFunction):
     def trace(self) -> olympus.stages.Traced:
         """Return the traced program; raise as `JaxFunction.trace` does."""
         return _first(lambda: Traceable.trace(self), super().trace)
+
+    def _is_leaf(self, value: Any) -> bool:
+        return super()._is_leaf(value) and Traceable._is_leaf(self, value)
 
     def values_from(self, source: FromEntry) -> list[tuple[str, Any]]:
         """Return the arrays of a container of OLYMPUS or of JAX, with their paths in it."""

@@ -19,16 +19,22 @@ from olympus.extend import mark_caller
 from olympus.sharding import expect_devices
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Binding, Static, bind
-from olympus_cli.frontends.importing import load_entry, visiting, without_plugin_messages
+from olympus_cli.frontends.containers import ArgumentPart, container, container_class
+from olympus_cli.frontends.importing import (
+    load_entry,
+    load_value,
+    visiting,
+    without_plugin_messages,
+)
 from olympus_cli.frontends.placing import (
     check_placement,
     placed,
     results_placed,
 )
 from olympus_cli.frontends.relocating import check_entry, check_imports
-from olympus_cli.frontends.statics import with_statics
+from olympus_cli.frontends.statics import annotation, with_statics
 from olympus_cli.spec.mesh import ShardingSpec
-from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.model import ArgSpec, FromEntry, OfClass, ShapeSpec, TargetSpec
 from olympus_cli.spec.target_table import at_key, fitting_hints, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
 
@@ -155,22 +161,44 @@ class Traceable:
         """Return the types of the arrays of an argument with the declared sharding."""
         return placed(types, declared, self.spec)
 
-    def _argument(self, name: str, value: Static | ArgSpec) -> Any:
-        with at_key(self.spec, "args", name):
-            return self._tree(value)
+    def _is_leaf(self, value: Any) -> bool:
+        """Return True for an object that is not a container of arrays."""
+        leaves = olympus.tree.leaves(value)
+        return len(leaves) == 1 and leaves[0] is value
 
-    def _tree(self, arg: Static | ArgSpec) -> Any:
+    def _argument(self, name: str, value: Static | ArgSpec) -> Any:
+        kind = annotation(name.partition("[")[0], self.function, self.signature)
+        with at_key(self.spec, "args", name):
+            return self._tree(value, ArgumentPart(self.spec, (name,), kind))
+
+    def _tree(self, arg: Static | ArgSpec, part: ArgumentPart) -> Any:
         match arg:
             case ShapeSpec():
                 return self._placed(_struct(arg), arg.sharding)
             case FromEntry():
                 with visiting():
                     return self._placed(self._shapes_from(arg), arg.sharding)
+            case OfClass():
+                return container(
+                    self._class_of(arg, part), arg.parts, part, self._tree, self._is_leaf
+                )
             case dict():
-                return {key: self._tree(value) for key, value in arg.items()}
+                annotated = container_class(part.kind)
+                if annotated is not None:
+                    return container(annotated, arg, part, self._tree, self._is_leaf)
+                return {key: self._tree(x, part.item(key)) for key, x in arg.items()}
             case list():
-                return [self._tree(value) for value in arg]
+                return [self._tree(x, part.item(i)) for i, x in enumerate(arg)]
         return arg
+
+    def _class_of(self, arg: OfClass, part: ArgumentPart) -> type:
+        """Return the class that a table names; it is the one that the program imports."""
+        spec = self.spec
+        with visiting():
+            value = load_value(arg.entry, spec.root, spec.python_path, spec.checkout)
+        if not isinstance(value, type):
+            part.fail(f"has type = {arg.entry!r}, which is not a class", key="type")
+        return value
 
 
 def load_function(spec: TargetSpec) -> Traceable:

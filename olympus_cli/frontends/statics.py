@@ -96,7 +96,7 @@ def _static_value(
     signature: inspect.Signature,
     spec: TargetSpec,
 ) -> object:
-    kind = _annotation(name, function, signature)
+    kind = annotation(name, function, signature)
     if not isinstance(value, StaticSource):
         _check_scalar(name, value, kind, spec)
         is_name = isinstance(value, str) and isinstance(kind, enum.EnumMeta)
@@ -214,7 +214,7 @@ def _check(value: object, place: _Place) -> None:
         )
 
 
-def _annotation(name: str, function: Callable[..., Any], signature: inspect.Signature) -> Any:
+def annotation(name: str, function: Callable[..., Any], signature: inspect.Signature) -> Any:
     """Return the annotation of a parameter as an object; `Any` if it cannot be evaluated."""
     parameter = signature.parameters.get(name)
     if parameter is None or parameter.annotation is inspect.Parameter.empty:

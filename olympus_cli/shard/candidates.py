@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_cli.spec.matrix import Values, fill
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, sharding_text
-from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.model import ArgSpec, FromEntry, OfClass, ShapeSpec, TargetSpec
 from olympus_cli.spec.shapes import parse_arg
 
 _ARRAYS = 4  # the number of largest arrays that are split
@@ -278,6 +278,8 @@ def _toml(arg: object) -> str:
     if isinstance(arg, FromEntry):
         values = f", with = {_toml(arg.values)}" if arg.values else ""
         return f"{{ from = {json.dumps(arg.entry)}{values} }}"
+    if isinstance(arg, OfClass):
+        return _toml({"type": arg.entry, **arg.parts})
     if isinstance(arg, Mapping):
         return f"{{ {', '.join(f'{_quoted(k)} = {_toml(v)}' for k, v in arg.items())} }}"
     if isinstance(arg, list | tuple):

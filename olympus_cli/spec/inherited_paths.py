@@ -52,8 +52,9 @@ def _moved(value: Any, folder: Path, root: Path, with_files: bool) -> Any:
     if not isinstance(value, dict):
         return value
     moved = {key: _moved(item, folder, root, with_files) for key, item in value.items()}
-    if isinstance(entry := value.get("from"), str) and ":" in entry:
-        moved["from"] = moved_entry(entry, folder, root)
+    for name in ("from", "type"):
+        if isinstance(entry := value.get(name), str) and ":" in entry:
+            moved[name] = moved_entry(entry, folder, root)
     if with_files and isinstance(file := value.get("file"), str):
         moved["file"] = moved_path(file, folder, root)
     return moved

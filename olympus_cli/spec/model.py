@@ -63,7 +63,17 @@ class SizeSpec:
     size: int
 
 
-ArgSpec: TypeAlias = "ShapeSpec | FromEntry | SizeSpec | dict[str, ArgSpec] | list[ArgSpec]"
+@dataclass(frozen=True)
+class OfClass:
+    """`{ type = "module:Class", ... }`: a container with its fields by name."""
+
+    entry: str
+    parts: Mapping[str, ArgSpec]
+
+
+ArgSpec: TypeAlias = (
+    "ShapeSpec | FromEntry | SizeSpec | OfClass | dict[str, ArgSpec] | list[ArgSpec]"
+)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from olympus_cli.spec.mesh import (
 from olympus_cli.spec.model import (
     ArgSpec,
     FromEntry,
+    OfClass,
     OutputFolder,
     Project,
     ShapeSpec,
@@ -343,6 +344,8 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
     if isinstance(value, dict):
         if isinstance(value.get("from"), str) and value.keys() <= {"from", "with", "sharding"}:
             return _from_entry(section, key, value, mesh)
+        if isinstance(of := value.get("type"), str) and "[" not in of and "{" not in of:
+            return _of_class(section, key, value, mesh)
         _check_from(section, key, value)
         if _is_sharded(value):
             return _sharded(section, key, value, mesh)
@@ -355,6 +358,15 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
     except SpecError as error:
         hint = f'did you mean {{ from = "{value}" }}?' if _ENTRY.fullmatch(value) else error.hint
         section.fail(key, f"is not a shape: {error}", hint)
+
+
+def _of_class(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) -> OfClass:
+    entry = value["type"]
+    if not _ENTRY.fullmatch(entry):
+        hint = 'write type = "module:Class" or "path/file.py:Class"'
+        section.fail(f"{key}.type", f"is {entry!r}, which names no class", hint)
+    parts = {k: _argument(section, f"{key}.{k}", v, mesh) for k, v in value.items() if k != "type"}
+    return OfClass(entry, parts)
 
 
 def _is_sharded(value: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from olympus_cli.builder.selection.static_imports import imported_files, module_files
 from olympus_cli.spec.entries import program_file
-from olympus_cli.spec.model import FromEntry, TargetSpec
+from olympus_cli.spec.model import FromEntry, OfClass, TargetSpec
 from olympus_cli.spec.statics import StaticSource
 
 
@@ -45,6 +45,9 @@ def _entries(spec: TargetSpec) -> Iterator[str]:
         match waiting.pop():
             case FromEntry(entry=entry):
                 yield entry
+            case OfClass(entry=entry, parts=parts):
+                yield entry
+                waiting += parts.values()
             case dict() as parts:
                 waiting += parts.values()
             case list() as parts:

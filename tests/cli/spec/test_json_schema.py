@@ -33,6 +33,7 @@ RIGHT = (
     'extends = "../base.toml"\n[defaults]\noptimize = "{o}"\n',
     T + 'args = ["f32[2]", { from = "m:f", with = { n = 2 } }, [{ a = "{w=f32[2]}" }]]\n',
     T + 'args.x = { shape = "f32[2]", sharding = ["", ["a", "b"]] }\n',
+    T + 'args.x = { type = "m:C", a = "f32[2]", type2 = { type = "m:D" } }\n',
     T + 'as-is = "{flag}"\nmatrix.flag = [true, false]\n',
     T + 'static.c = { from = "m:C" }\nstatic.d = 1979-05-27\n',
     T + "budget.peak_memory = 3\nbudget.flops = '+1%'\n",
