@@ -323,12 +323,11 @@ def _filled(section: Section, values: matrix.Values) -> Section:
         names.add(name)
         if name not in values:
             hint = did_you_mean(name, values, "the matrix has") or "this target has no matrix"
-            first, *parts = path
-            place = section.dotted(str(first))
-            place += "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in parts)
+            table = section.source.named((*section.keys, *map(str, path)))[: -len(path)]
+            place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
             section.source.fail(
                 (*section.keys, *map(str, path)),
-                f"{place} has {{{name}}}, which is not a key of the matrix",
+                f"{'.'.join(table)}{place} has {{{name}}}, which is not a key of the matrix",
                 hint,
             )
     data = {key: matrix.fill(value, values) for key, value in written.items()}

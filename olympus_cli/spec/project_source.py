@@ -160,7 +160,8 @@ def _extended(layer: Layer, is_checked: bool) -> Path | None:
         hint = f'write extends = "{text.rstrip("/")}/{FILE}"'
         layer.fail(("extends",), f"extends names {text}, which is a folder", hint)
     if is_checked and not is_named(path):
-        layer.fail(("extends",), f"extends names {display_path(path)}, which does not exist")
+        way = "~ is not the home folder here: write a path" if text.startswith("~") else None
+        layer.fail(("extends",), f"extends names {text}, which does not exist", way)
     return path
 
 
@@ -192,17 +193,29 @@ def _layer(path: Path, root: Path, read: Callable[[Path], TomlFile]) -> Layer:
 def _check_tables(layer: Layer) -> None:
     """Raise SpecError for an unknown key of the file, and for one that is not a table."""
     section = Section(layer.file, layer.prefix, layer.data)
-    for name in ("project", "defaults"):
-        table = layer.data.get(name)
-        if isinstance(table, dict) and isinstance(table.get("extends"), str):
+    for keys, table in _headed(layer.data):
+        if isinstance(table.get("extends"), str):
             place = "in [tool.olympus]" if layer.prefix else "before the first table"
             hint = f'write extends = "{table["extends"]}" {place}'
-            table_name = ".".join((*layer.prefix, name))
-            message = f"extends is in the table [{table_name}], and belongs to the file"
-            layer.fail((name, "extends"), message, hint)
+            message = f"extends is in the table [{'.'.join((*layer.prefix, *keys))}]"
+            layer.fail((*keys, "extends"), f"{message}, and belongs to the file", hint)
     section.only(("extends", *TABLES))
     for name in TABLES:
         section.table(name)
+    defaults = section.table("defaults")
+    for key in MERGED:
+        if not (key == "args" and isinstance(defaults.data.get(key), list)):
+            defaults.table(key)
+
+
+def _headed(data: dict[str, Any]) -> Iterator[tuple[_Keys, dict[str, Any]]]:
+    """Yield the tables that may precede a key of the file by mistake, with their key paths."""
+    for name in ("project", "defaults", "target"):
+        table = data.get(name)
+        if isinstance(table, dict):
+            yield (name,), table
+            if name == "target":
+                yield from (((name, k), v) for k, v in table.items() if isinstance(v, dict))
 
 
 def _moved(data: dict[str, Any], folder: Path, root: Path) -> dict[str, Any]:

@@ -101,6 +101,24 @@ def test_targets_with_other_variables_are_built_in_one_command(
     }
 
 
+def test_flags_of_the_compiler_are_part_of_the_key(
+    variables: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    assert invoke("build", "plain").exit_code == 0
+    text = TOML.replace(
+        'entry = "variables:f"', 'entry = "variables:f"\nenv = { XLA_FLAGS = "{}" }', 1
+    )
+    flags = "--xla_cpu_enable_fast_math=true"
+    (variables / "olympus.toml").write_text(text.replace("{}", flags))
+    result = invoke("build", "plain")
+    assert f"XLA_FLAGS: none -> {flags}" in result.stdout
+    assert invoke("build", "plain", "--frozen").exit_code == 0
+    (variables / "olympus.toml").write_text(text.replace("{}", "--no-such-flag"))
+    result = invoke("build", "plain")
+    assert result.exit_code == 4 and "Unknown flag in XLA_FLAGS: --no-such-flag" in result.stderr
+
+
 def test_a_target_with_x64_keeps_64_bits_in_every_command(variables: Path, invoke: Invoke) -> None:
     for command in (("build",), ("run",), ("verify",), ("bench", "--time-limit", "0.05")):
         result = invoke(command[0], "wide", *command[1:])

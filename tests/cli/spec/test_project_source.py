@@ -241,6 +241,10 @@ def test_a_wrong_default_is_reported_at_its_line(folder: Path) -> None:
     assert message.startswith("olympus.toml:2: defaults.args.x is not a shape")
     message, _ = refused(folder, "[defaults]\nargs.x = 'f32[2]'\n" + T + "args.y = 'f33[2]'\n")
     assert message.startswith("olympus.toml:5: target.t.args.y is not a shape")
+    message, _ = refused(folder, "[defaults]\nargs.y = ['f32[{m}]']\n" + T + "args.x = 'f32[2]'\n")
+    assert message.startswith("olympus.toml:2: defaults.args.y[0] has {m}, which is not a key")
+    message, _ = refused(folder, "[defaults]\nenv = 'A=1'\n" + T + "env.A = '1'\n")
+    assert message == "olympus.toml:2: defaults.env must be a table; got a string 'A=1'"
     message, _ = refused(folder, "defaults = 3\n" + T)
     assert message == "olympus.toml:1: defaults must be a table; got the value 3"
 
