@@ -13,6 +13,7 @@ A command's module is `olympus_cli/commands/<name>.py` and its click command is 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -136,17 +137,17 @@ def byte_count(text: str | int) -> int:
     from olympus.errors import SpecError  # not for every command's help
     from olympus_cli.spec.limits import QUANTITIES, parse_limit
 
-    try:
-        size = parse_limit(_ascii(text), QUANTITIES["bytes"]).most
-    except SpecError as error:
-        hint = f"; {error.hint}" if error.hint else ""
-        raise click.BadParameter(f"{error}{hint}") from None
-    except ValueError:
-        raise click.BadParameter(f"must be a size, such as 4GB; got {text!r:.80}") from None
+    size, hint = None, ""
+    with contextlib.suppress(ValueError):
+        try:
+            size = parse_limit(_ascii(text), QUANTITIES["bytes"]).most
+        except SpecError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+    if size is None or size < 1:
+        form = "must be a size of at least 1 B, such as 4GB or 512MiB"
+        raise click.BadParameter(f"{form}; got {text!r:.80}{hint}")
     if not has_process_files():
         raise click.BadParameter("needs /proc, which this system does not have")
-    if size is None or size < 1:
-        raise click.BadParameter(f"must be a size of at least 1 B; got {text!s:.80}")
     return int(size)
 
 

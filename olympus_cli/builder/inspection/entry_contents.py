@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import ArtifactError
-from olympus.files import SCHEMA_DIALECT, RecordSchemas, SchemaConstraints, read_regular, to_data
+from olympus.files import (
+    SCHEMA_DIALECT,
+    RecordSchemas,
+    SchemaConstraints,
+    open_regular,
+    read_regular,
+    to_data,
+)
 from olympus.stages import is_attached
 from olympus_cli.builder.results.entry import MAX_BYTES, Member, decoded, decoded_header
 from olympus_cli.text.paths import display_path
@@ -82,9 +89,9 @@ class EntryContents:
 def is_entry_file(path: Path) -> bool:
     """Return True if a file begins as a stored result."""
     try:
-        with open(path, "rb") as file:
-            return path.is_file() and file.read(len(_START)) == _START
-    except OSError:
+        with open_regular(path) as file:
+            return file.read(len(_START)) == _START
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return False
 
 

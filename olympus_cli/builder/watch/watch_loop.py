@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from olympus.errors import SpecError
 from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.watch.built import Built
 from olympus_cli.builder.watch.changes import ChangeSource
@@ -63,12 +64,14 @@ def watch_builds(
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM came.
-        UsageError: the folder of the project was removed.
+        UsageError: the folder of the project was removed, or the command line has a mistake.
     """
     own_writes = OwnWrites()
+    is_first = True
     while True:
         start = time.perf_counter()
-        built = _round(build, finish, options)
+        built = _round(build, finish, options, is_first)
+        is_first = False
         end = time.time()
         if built is not None:
             changes.watch(WatchedFiles.of(built.project, options.more, options.written))
@@ -78,9 +81,16 @@ def watch_builds(
 
 
 def _round(
-    build: Callable[[], Built], finish: Callable[[Built], None], options: WatchOptions
+    build: Callable[[], Built],
+    finish: Callable[[Built], None],
+    options: WatchOptions,
+    is_first: bool,
 ) -> Built | None:
-    """Build and check once; return None if the project cannot be read."""
+    """Build and check once; return None if the project cannot be read.
+
+    An error of the first one that is not in a file of the project is raised: no saved file can
+    correct it.
+    """
     built = None
     try:
         built = build()
@@ -89,6 +99,8 @@ def _round(
     except Unwritable:  # nobody reads the output
         raise
     except Exception as error:
+        if is_first and built is None and not isinstance(error, SpecError):
+            raise
         console.report(error, options.verbose)
     if built is not None and options.checks is not None:
         _check(built, options.checks, options)

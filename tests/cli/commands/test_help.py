@@ -59,6 +59,22 @@ def test_every_command_has_help_and_the_common_options(name: str, invoke: Invoke
         (("bench", "--time-limit", "nan"), "must be above 0 and at most 1000000; got nan"),
         (("build", "--time-limit", "x"), "must be a number; got 'x'"),
         (("build", "--jobs", "0"), "must be at least 1; got 0"),
+        *(
+            (
+                ("build", "--memory-limit", text),
+                f"must be a size of at least 1 B, such as 4GB or 512MiB; got {text!r}{hint}",
+            )
+            for text, hint in (
+                ("", ""),
+                ("0", ""),
+                ("-1GB", ""),
+                ("+1%", ""),
+                ("nan", ""),
+                ("1e999", ""),
+                ("\uff14GB", ""),
+                ("4gb", "; did you mean GB?"),
+            )
+        ),
         (("run", "m:f", "--seed", "1.5"), "must be a whole number; got '1.5'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -151,6 +152,8 @@ def test_folders_that_are_no_builds(built: Path, project: Path, invoke: Invoke) 
     (built / "olympus-build.json").unlink()
     assert invoke("inspect", "build/add").exit_code == 5
     assert invoke("inspect", "absent").exit_code == 2
+    os.mkfifo("pipe")
+    assert invoke("inspect", "pipe").exit_code == 2
 
 
 def test_the_contents_of_a_stored_result(entry: Path, invoke: Invoke) -> None:

@@ -200,6 +200,17 @@ def test_contradictory_options(
     assert script.files == []
 
 
+@pytest.mark.parametrize(
+    "arguments", [["absent"], ["--backend", "abacus"], ["--changed-since", "absent"]]
+)
+def test_a_mistake_on_the_command_line_ends_the_command(
+    script: Script, invoke: Invoke, arguments: list[str]
+) -> None:
+    result = invoke("build", "--watch", *arguments)
+    assert result.exit_code == 2
+    assert len(script.files) == 1 and "stopped watching" not in result.stderr
+
+
 @pytest.fixture
 def watching(
     project: Path, started: Callable[..., subprocess.Popen[str]]
