@@ -30,6 +30,7 @@ COMMANDS = {
     "cost": "Show the cost of a program by source line, without compiling it.",
     "compile": "Compile a program for a backend, and show its cost.",
     "build": "Build the targets of olympus.toml that are stale.",
+    "explain": "Show why targets are stale or fresh, without building them.",
     "list": "List the targets of olympus.toml and the state of their outputs.",
     "clean": "Remove the outputs of targets.",
     "shard": "Try shardings of a program's arguments, and rank them.",

@@ -5,16 +5,58 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from olympus_cli.builder.outcome import Outcome
 from olympus_cli.terminal.tables import LEAST_NAME, are_short, shortened
 from olympus_cli.text.units import duration
+
+if TYPE_CHECKING:
+    from olympus_cli.builder.reasons import Stated
+    from olympus_cli.faults.failure import Failure
 
 _NAME = 24  # columns of a target's name, or more if one is longer
 _INDENT = " " * 8  # of a second line, under the name
 _BESIDE = 17  # columns of the status and the time, beside the name
 
-Built = Sequence[tuple[Outcome, Path]]
+
+class TargetOutcome(Protocol):
+    """The attributes of an `Outcome` that are shown; one that is fresh by the index has only these.
+
+    They are read-only.
+    """
+
+    @property
+    def target(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def reasons(self) -> Sequence[Stated]: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def failure(self) -> Failure | None: ...
+
+    @property
+    def warnings(self) -> Sequence[str]: ...
+
+    @property
+    def staged(self) -> bool: ...
+
+    @property
+    def traced_because(self) -> Sequence[Stated]: ...
+
+    @property
+    def unchanged(self) -> str: ...
+
+
+Built = Sequence[tuple[TargetOutcome, Path]]
 
 
 def build_text(built: Built, width: int | None = None) -> str:
@@ -77,12 +119,12 @@ def _under(text: str, width: int) -> list[str]:
     )
 
 
-def _head(outcome: Outcome, name: str, column: int) -> str:
+def _head(outcome: TargetOutcome, name: str, column: int) -> str:
     time = duration(outcome.seconds) if outcome.seconds else ""
     return f"{outcome.status:<7} {name:<{column}} {time:>8}"
 
 
-def _rest(outcome: Outcome, folder: Path) -> list[str]:
+def _rest(outcome: TargetOutcome, folder: Path) -> list[str]:
     """Return the folder of a target, and the reason why it was built."""
     parts = [] if outcome.status in ("failed", "skipped") else [str(folder)]
     if outcome.reason and (outcome.status in ("built", "skipped") or outcome.staged):

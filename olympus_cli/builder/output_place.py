@@ -194,10 +194,10 @@ def _recover(root: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_symlink():
-        path.unlink(missing_ok=True)
-    else:
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _foreign(directory: Path, bundle: str) -> str | None:

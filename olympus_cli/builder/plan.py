@@ -29,7 +29,8 @@ class Options:
     each target. `backend` is the only one of a target's backends to build for; without a device it
     matches every device. With `page` the report is also written as a page; with `profile` the page
     includes measurements on the CPU. With `fail_fast` the first failure ends the build. `use` is
-    the use of stored results; with None there is no store.
+    the use of stored results; with None there is no store. With `explain` the outcomes have the
+    reasons to trace each target.
     """
 
     jobs: int | None = None
@@ -42,6 +43,7 @@ class Options:
     memory_limit: int | None = None
     fail_fast: bool = False
     use: Use | None = "read"
+    explain: bool = False
 
     @property
     def limits(self) -> Limits:

@@ -1,27 +1,105 @@
-"""The reasons why a target has to be built, one class for each, from the parts of its content key.
+"""The reasons why a target has to be built or traced, one class for each.
 
-A content key is a digest: it shows only that something changed. A build stores the parts of its
-keys in its list of files. This module compares them with the parts for the present program.
+A class has the old and the new value in the user's terms, and its text is one line. This module
+imports nothing of the compiler: a build with nothing to do needs it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from olympus.analysis import SourceMap, compare, graph_of, read_module
-from olympus.errors import ArtifactError
-from olympus.stages import ArgInfo
-from olympus_cli.builder.key import DIGESTS, PROGRAM, STRUCTURE, content_parts
-from olympus_cli.builder.manifest import Manifest, intact
-from olympus_cli.program.stages import Program, Unit
-from olympus_cli.reports.build_report import Report
-from olympus_cli.reports.changes import change_lines
-from olympus_cli.text.units import array_type
+from typing import Literal
 
 _MAX = 3  # reasons that a text lists
-_MAX_BYTES = 1 << 24  # of a program that is compared: larger ones take too long
+
+
+@dataclass(frozen=True)
+class NeverBuilt:
+    """A target, or one of its backends, the `label`, that was not built before."""
+
+    label: str | None = None
+
+    def __str__(self) -> str:
+        return f"it has not been built{f' for {self.label}' if self.label else ''} before"
+
+
+@dataclass(frozen=True)
+class OfBackend:
+    """A reason that concerns one of several backends, the `label`."""
+
+    label: str
+    reason: Reason
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class NoLongerBuilt:
+    """A backend of the outputs that the target does not have now."""
+
+    label: str
+
+    def __str__(self) -> str:
+        return f"it is no longer built for {self.label}"
+
+
+@dataclass(frozen=True)
+class RecordUnreadable:
+    """A report or a list of outputs that cannot be read; `why` has its name."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True)
+class OutputChanged:
+    """An output that is missing or is not the one that was built."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is missing or has been changed"
+
+
+@dataclass(frozen=True)
+class OutputMissing:
+    """An output that was requested now and is not part of the last build."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"it has no {self.path}"
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A build that the user requested."""
+
+    def __str__(self) -> str:
+        return "requested by --force"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A target that was not built because another one, `failed`, ended the build."""
+
+    failed: str
+
+    def __str__(self) -> str:
+        return f"not built, because {self.failed!r} failed"
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """Outputs of an unchanged program whose lines, estimates or measurements were renewed."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
 
 
 @dataclass(frozen=True)
@@ -111,8 +189,86 @@ class Unexplained:
         return "the program, or what compiles it, has changed"
 
 
+@dataclass(frozen=True)
+class FileChanged:
+    """A file that the last trace read, or looked for, and that differs now."""
+
+    path: str
+    change: Literal["changed", "removed", "new"] = "changed"
+
+    def __str__(self) -> str:
+        verb = {"changed": "changed", "removed": "was removed", "new": "is new"}[self.change]
+        return f"{self.path} {verb}"
+
+
+@dataclass(frozen=True)
+class FolderChanged:
+    """A folder of modules with other names in it; a name of one side only is listed."""
+
+    path: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        names = [f"+{name}" for name in self.added] + [f"-{name}" for name in self.removed]
+        more = f" and {len(names) - _MAX} more" if len(names) > _MAX else ""
+        return f"modules in {self.path}: {', '.join(names[:_MAX])}{more}"
+
+
+@dataclass(frozen=True)
+class VariableChanged:
+    """An environment variable that the last trace read, with another value; None if not set."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_arrow(self.before, self.after)}"
+
+
+@dataclass(frozen=True)
+class SettingsChanged:
+    """A target with other settings than at its last build, in olympus.toml or in the options."""
+
+    def __str__(self) -> str:
+        return "its settings changed"
+
+
+@dataclass(frozen=True)
+class TracedAlways:
+    """A program that reads something that has no state to compare, such as the clock.
+
+    `place` is the "file:line" that reads it, empty if it is not known.
+    """
+
+    source: str
+    place: str
+
+    def __str__(self) -> str:
+        place = f"{self.place}: " if self.place else ""
+        return f"{place}reads {self.source}, so that it is traced at every build"
+
+
+@dataclass(frozen=True)
+class NotRecorded:
+    """A build whose inputs are not known: of an earlier version, or a file changed meanwhile."""
+
+    def __str__(self) -> str:
+        return "the inputs of its last trace are not recorded"
+
+
 Reason = (
-    StaticChanged
+    NeverBuilt
+    | OfBackend
+    | NoLongerBuilt
+    | RecordUnreadable
+    | OutputChanged
+    | OutputMissing
+    | Forced
+    | Skipped
+    | Renewed
+    | StaticChanged
     | InterfaceChanged
     | VersionChanged
     | PartChanged
@@ -120,25 +276,16 @@ Reason = (
     | OperationChanged
     | ProgramChanged
     | Unexplained
+    | FileChanged
+    | FolderChanged
+    | VariableChanged
+    | SettingsChanged
+    | TracedAlways
+    | NotRecorded
 )
 
 
-def are_of_operations(reasons: Sequence[Reason]) -> bool:
-    """Return True if only operations of the program differ."""
-    return all(isinstance(reason, OperationChanged | ProgramChanged) for reason in reasons)
-
-
-def are_of_program(reasons: Sequence[Reason]) -> bool:
-    """Return True if only operations and results of the program differ."""
-    return all(
-        isinstance(reason, OperationChanged | ProgramChanged)
-        or reason == DigestChanged(STRUCTURE)
-        or (isinstance(reason, InterfaceChanged) and reason.role == "result")
-        for reason in reasons
-    )
-
-
-def reasons_text(reasons: Sequence[Reason]) -> str:
+def reasons_text(reasons: Sequence[Reason | Stated]) -> str:
     """Return the first reasons, and the number of the others.
 
     >>> reasons_text([StaticChanged("layers", "12", "24"), PartChanged("XLA_FLAGS", None, "--a")])
@@ -148,113 +295,25 @@ def reasons_text(reasons: Sequence[Reason]) -> str:
     return "; ".join(map(str, reasons[:_MAX])) + (f"; and {more} more" if more > 0 else "")
 
 
-def reasons_of(program: Program, label: str, report: Report, directory: Path) -> list[Reason]:
-    """Return the reasons why a program differs from its outputs in `directory`.
+@dataclass(frozen=True)
+class Stated:
+    """A reason as data for JSON documents and other processes: its class and its text."""
 
-    `label` is the backend's, and `report` is that of the outputs. Consequences of another reason
-    are left out: if an argument or a static argument differs, so do the operations.
-    """
-    unit = next(unit for unit in program.units if unit.label == label)
-    reasons: list[Reason] = [*_of_interface(program, report)]
-    try:
-        before = Manifest.read(directory).parts.get(label)
-    except ArtifactError:
-        before = None
-    after = content_parts(program)[label]
-    if before is not None:
-        reasons += [
-            unit
-            for unit in _of_parts(before, after)
-            if unit != DigestChanged(STRUCTURE) or not reasons  # types are in the structure too
-        ]
-    if not reasons and (before is None or before.get(PROGRAM) != after[PROGRAM]):
-        reasons += _of_operations(unit, directory, program.spec.root)
-        reasons = reasons or [ProgramChanged()] if before else reasons
-    return reasons or [Unexplained()]
+    kind: str
+    text: str
 
+    @staticmethod
+    def of(reason: Reason) -> Stated:
+        """Return the data of a reason; the kind of one about a backend is that of its own reason.
 
-def _of_interface(program: Program, report: Report) -> Iterator[Reason]:
-    statics = dict(report.statics)
-    for name, before, after in _changed(statics, program.statics):
-        yield StaticChanged(name, before, after)
-    sides = (
-        ("argument", report.arguments, program.arguments),
-        ("result", report.results, program.results),
-    )
-    for role, stored, leaves in sides:
-        for name, before, after in _changed(_types(stored), _types(leaves)):
-            yield InterfaceChanged(role, name, before, after)
+        >>> Stated.of(VersionChanged("jaxlib", "0.10.2", "0.12.0"))
+        Stated(kind='VersionChanged', text='jaxlib 0.10.2 -> 0.12.0')
+        """
+        inner = reason.reason if isinstance(reason, OfBackend) else reason
+        return Stated(type(inner).__name__, str(reason))
 
-
-def _of_parts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Reason]:
-    for name, old, new in _changed(before, after):
-        if name == PROGRAM:
-            continue
-        kind, _, rest = name.partition(" ")
-        if name in DIGESTS:
-            yield DigestChanged(name)
-        elif kind == "package":
-            yield VersionChanged(rest, old, new)
-        elif name == "processor features":
-            yield PartChanged(name, *_only_one_side(old or "", new or ""))
-        else:
-            yield PartChanged(name, old, new)
-
-
-def _only_one_side(before: str, after: str) -> tuple[str | None, str | None]:
-    """Return the words that only one of two texts has, for each text; None for none."""
-    old, new = before.split(), after.split()
-    sides = ([w for w in old if w not in new], [w for w in new if w not in old])
-    one, other = (" ".join(side) or None for side in sides)
-    return one, other
-
-
-def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
-    """Yield the operations that differ from the stored program's; none if it cannot be read."""
-    folder = directory / unit.label
-    stored, sources = folder / "stablehlo.mlir", folder / "sources.json"
-    if not stored.exists():
-        stored, sources = directory / "program.stablehlo.mlir", directory / "program.sources.json"
-    try:
-        if not _are_intact(directory, stored, sources):  # the parser may crash on damaged bytes
-            return
-        content = stored.read_bytes()
-        if max(len(content), len(unit.stablehlo)) > _MAX_BYTES:
-            return
-        module = read_module(content)
-        places = SourceMap.parse(sources.read_bytes()) if sources.exists() else None
-        before = graph_of(module, places.places if places and places.fits(module) else None)
-        difference = compare(before, graph_of(unit.lowered.module))
-    except (ArtifactError, OSError):
-        return
-    changes = sorted(difference.changes, key=lambda change: change.kind == "retyped")
-    yield from (OperationChanged(*line) for line in change_lines(changes, root))
-
-
-def _are_intact(directory: Path, *paths: Path) -> bool:
-    """Return True if the files that are there have the digests of the build's manifest.
-
-    Raises:
-        ArtifactError: the manifest cannot be read.
-    """
-    known = {directory / file.path: file for file in Manifest.read(directory).files}
-    existing = [path for path in paths if path.exists()]
-    return all(path in known and intact(directory, known[path]) for path in existing)
-
-
-def _types(leaves: Sequence[ArgInfo]) -> dict[str, str]:
-    return {
-        leaf.name: array_type(leaf.dtype_name, leaf.shape) + (" donated" if leaf.donated else "")
-        for leaf in leaves
-    }
-
-
-def _changed(
-    before: Mapping[str, str], after: Mapping[str, str]
-) -> Iterator[tuple[str, str | None, str | None]]:
-    for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
-            yield name, before.get(name), after.get(name)
+    def __str__(self) -> str:
+        return self.text
 
 
 def _arrow(before: str | None, after: str | None) -> str:

@@ -1,14 +1,23 @@
-"""The record of a target's last build, and the reason to build it again."""
+"""The record of a target's last build, and the reasons to build it again."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.errors import ArtifactError
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
+from olympus_cli.builder.reasons import (
+    NeverBuilt,
+    NoLongerBuilt,
+    OfBackend,
+    OutputChanged,
+    Reason,
+    RecordUnreadable,
+    Unexplained,
+)
 from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import PAGE, has_report, read_report
 
@@ -37,36 +46,35 @@ class Record:
         return self.report is not None and any(f.path == PAGE for f in self.report.outputs)
 
 
-def _another_program(_label: str) -> str:
-    return "the program, or what compiles it, has changed"
+def _another_program(_label: str) -> Sequence[Reason]:
+    return [Unexplained()]
 
 
-def reason_to_build(
+def reasons_to_build(
     record: Record | None,
     keys: Mapping[str, str],
     others: Collection[str] = (),
-    explain: Callable[[str], str] = _another_program,
-) -> str | None:
-    """Return the reason to build outputs for `keys`; None if they are up to date.
+    explain: Callable[[str], Sequence[Reason]] = _another_program,
+) -> Sequence[Reason]:
+    """Return the reasons to build outputs for `keys`; none if they are up to date.
 
     `others` are the labels of the target's other backends, which are not built now. `explain`
-    returns the reason for a backend whose key differs.
+    returns the reasons for a backend whose key differs.
     """
     if record is None:
-        return "it has not been built before"
+        return [NeverBuilt()]
     if record.trouble is not None:
-        return record.trouble
+        return [RecordUnreadable(record.trouble)]
     for label, key in keys.items():
         if label not in record.keys:
-            return f"it has not been built for {label} before"
+            return [NeverBuilt(label)]
         if record.keys[label] != key:
-            return explain(label) if len(keys) == 1 else f"{label}: {explain(label)}"
+            first, *others_of_label = explain(label)
+            return [first if len(keys) == 1 else OfBackend(label, first), *others_of_label]
     for label in record.keys:
         if label not in keys and label not in others:
-            return f"it is no longer built for {label}"
-    if record.damaged:
-        return f"{record.damaged[0]} is missing or has been changed"
-    return None
+            return [NoLongerBuilt(label)]
+    return [OutputChanged(path) for path in record.damaged]
 
 
 def read_record(directory: Path) -> Record | None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from olympus.errors import FrozenError
 from olympus_cli.builder.driver import Listener
-from olympus_cli.builder.lines import build_text
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.progress import Progress
 from olympus_cli.builder.schedule import LastBuild
-from olympus_cli.gate_reports.failures import failure_data, raise_all, with_target
-from olympus_cli.gate_reports.gate_report import Case, GateReport, case_of_error, remark
+from olympus_cli.gate_reports.failures import raise_all, with_target
 from olympus_cli.terminal import console
 from olympus_cli.terminal.live import live_view
 
@@ -65,54 +60,6 @@ def building(
 
     with nullcontext() if quiet else live_view(picture):
         yield Listener(on_wait, on_order, on_stage, on_outcome, on_warning)
-
-
-def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> GateReport:
-    """Return the report of a build into folders of `build_dir`; `root` is the project's folder."""
-    folders = [(outcome, build_dir / outcome.target) for outcome in outcomes]
-    warnings = [(outcome, text) for outcome in outcomes for text in _warnings(outcome)]
-    return GateReport(
-        "build",
-        tuple(map(_case, outcomes)),
-        (),
-        {
-            "build_dir": str(build_dir),
-            "targets": [_outcome_data(outcome, folder) for outcome, folder in folders],
-        },
-        warnings=tuple(remark(outcome.target, text, root) for outcome, text in warnings),
-        text=build_text(folders),
-        text_in=partial(build_text, folders),
-    )
-
-
-def _case(outcome: Outcome) -> Case:
-    if outcome.failure is not None:
-        case = case_of_error(outcome.target, "build", outcome.failure.error())
-    elif outcome.status == "stale":
-        why = f"it would have to be built: {outcome.reason}"
-        case = Case(outcome.target, "build", "run", "failed", why)
-    elif outcome.status == "skipped":
-        case = Case(outcome.target, "build", "run", "skipped", outcome.reason or "")
-    else:
-        case = Case(outcome.target, "build", "run", "passed")
-    return replace(case, seconds=outcome.seconds, figures={"status": outcome.status})
-
-
-def _warnings(outcome: Outcome) -> Sequence[str]:
-    return outcome.report.warnings if outcome.report else ()
-
-
-def _outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
-    """Return one target as JSON-like data."""
-    return {
-        "target": outcome.target,
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "seconds": outcome.seconds,
-        "directory": str(directory),
-        "warnings": list(_warnings(outcome)),
-        "error": outcome.failure and failure_data(outcome.failure),
-    }
 
 
 def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import olympus
 from olympus.files import to_data, typed
+from olympus_cli.builder.freshness.recording import recording
+from olympus_cli.builder.key import device_figures
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.schedule import LastBuild, last_build, longest_first
@@ -70,7 +72,7 @@ def _outcome(done: Done) -> Outcome:
     ended = done.ended
     if ended.failure is not None:
         failure, log = ended.failure, ended.output
-        return Outcome(done.name, "failed", None, done.seconds, failure=failure, log=log)
+        return Outcome(done.name, "failed", seconds=done.seconds, failure=failure, log=log)
     outcome: Outcome = typed(ended.data, Outcome, forms=REPORT_FORMS)
     return replace(outcome, log=ended.output)
 
@@ -84,7 +86,15 @@ def _run_task(on_stage: OnStage, task: Task) -> Any:
     _LAST.clear()
     if not task.force:
         task.place.check_owner(task.spec.root)
-    program = Program.of(task.spec, on_stage, until="lower", labels=task.labels, stacks=task.page)
+    with recording(str(task.place.final.parent)) as recorder:
+        program = Program.of(
+            task.spec, on_stage, until="lower", labels=task.labels, stacks=task.page
+        )
+        for unit in program.units:
+            device_figures(unit.backend)  # they are in a file
+    reads = recorder.reads()
     _LAST.append(program)
     outcome = bring_up_to_date(program, task, on_stage)
-    return to_data(replace(outcome, seconds=time.perf_counter() - start), REPORT_FORMS)
+    warnings = outcome.report.warnings if outcome.report else ()
+    seconds = time.perf_counter() - start
+    return to_data(replace(outcome, seconds=seconds, warnings=warnings, reads=reads), REPORT_FORMS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,8 @@ from olympus_cli.builder.manifest import Manifest
 from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.plan import Task
-from olympus_cli.builder.record import Record, read_record, reason_to_build
+from olympus_cli.builder.reasons import Forced, OutputMissing, Reason, Renewed
+from olympus_cli.builder.record import Record, read_record, reasons_to_build
 from olympus_cli.builder.refreshing import Moves, moves_of, refresh
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
@@ -24,12 +25,11 @@ from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import PAGE
 from olympus_cli.workers.call import OnStage
 
-_MOVED = "its source lines were renewed"
-_SPLIT = "operations of one source line, or of one name scope, are at several now"
-_FIGURES = "its estimates were renewed: the figures of a device have changed"
-_QUIET = (_MOVED, _FIGURES)  # updates that the user did not request
-_NO_PAGE = f"it has no {PAGE}"
-_MEASURED = "it was measured again"
+_MOVED = Renewed("its source lines were renewed")
+_SPLIT = Renewed("operations of one source line, or of one name scope, are at several now")
+_FIGURES = Renewed("its estimates were renewed: the figures of a device have changed")
+_QUIET: tuple[Reason, ...] = (_MOVED, _FIGURES)  # updates that the user did not request
+_MEASURED = Renewed("it was measured again")
 
 
 def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome:
@@ -54,31 +54,25 @@ def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome
     others = task.spec.all_labels.keys() - keys.keys()
     failure = _incomplete(absent, wanted.keys() - keys.keys())
     explain = partial(_explained, program, record, task)
-    reason = (
-        "requested by --force" if task.force else reason_to_build(record, keys, others, explain)
-    )
-    if reason is not None:
+    reasons = [Forced()] if task.force else reasons_to_build(record, keys, others, explain)
+    if reasons:
+        because = Outcome.because(name, reasons)
         if task.frozen:
-            return Outcome(name, "stale", reason, failure=failure)
+            return replace(because, status="stale", failure=failure)
         report = _built(program, keys, task, on_stage)
-        return Outcome(name, "built", reason, failure=failure, report=report, staged=True)
+        return replace(because, status="built", failure=failure, report=report, staged=True)
     assert record is not None
     return replace(_refreshed(program, record, task, on_stage), failure=failure)
 
 
-def _explained(program: Program, record: Record | None, task: Task, label: str) -> str:
-    """Return the reason why the key of a backend differs.
+def _explained(program: Program, record: Record | None, task: Task, label: str) -> Sequence[Reason]:
+    """Return the reasons why the key of a backend differs.
 
     If no source file explains it, the program is traced again in other processes. A warning is
     added if these traces differ, because such a program is stale at every build.
     """
     # imported here because only a build with a reason to explain needs to compare programs
-    from olympus_cli.builder.reasons import (
-        are_of_operations,
-        are_of_program,
-        reasons_of,
-        reasons_text,
-    )
+    from olympus_cli.builder.differences import are_of_operations, are_of_program, reasons_of
     from olympus_cli.builder.retracing import unstable_warning
     from olympus_cli.builder.source_digest import source_digest
 
@@ -88,7 +82,7 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
     if not task.frozen and (are_of_program if unchanged else are_of_operations)(reasons):
         warning = unstable_warning(program, label, golden=False, elsewhere=unchanged)
         program.warnings += [warning] if warning else []
-    return reasons_text(reasons)
+    return reasons
 
 
 def is_outdated(program: Program, directory: Path) -> bool:
@@ -119,7 +113,8 @@ def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) 
     fresh = Outcome(program.spec.name, "fresh", report=record.report)
     lacks_page = task.page and not record.has_page
     if task.frozen:
-        return replace(fresh, status="stale", reason=_NO_PAGE) if lacks_page else fresh
+        stale = Outcome.because(fresh.target, [OutputMissing(PAGE)])
+        return replace(stale, report=record.report) if lacks_page else fresh
     whole = _with_all_backends(program, record)
     moves = None if whole is None else _moves(whole, task.place.final)
     reason = _reason_to_refresh(program, moves, record, task)
@@ -138,23 +133,25 @@ def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) 
         try:
             report = refresh(whole, record, moves, task.place.final, *options)
             status: Status = "fresh" if reason in _QUIET else "built"
-            return replace(fresh, status=status, reason=reason, report=report, staged=True)
+            because = Outcome.because(fresh.target, [reason])
+            return replace(because, status=status, report=report, staged=True)
         except OSError as error:
             raise _unwritable(error) from error
         except ArtifactError:  # the compiler's files have an unknown form
             pass
     keys = content_keys(program)
     report = _built(program, keys, task, on_stage)
-    return replace(fresh, status="built", reason=reason, report=report, staged=True)
+    because = Outcome.because(fresh.target, [reason])
+    return replace(because, status="built", report=report, staged=True)
 
 
 def _reason_to_refresh(
     program: Program, moves: Moves | None, record: Record, task: Task
-) -> str | None:
+) -> Reason | None:
     if task.profile:
         return _MEASURED
     if task.page and not record.has_page:
-        return _NO_PAGE
+        return OutputMissing(PAGE)
     if moves is None:
         return None
     if moves.are_needed:

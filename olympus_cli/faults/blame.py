@@ -48,6 +48,11 @@ def is_users(file: str) -> bool:
     return not file.startswith((*_OURS, *_STDLIB)) and not _is_installed(file)
 
 
+def is_python(file: str) -> bool:
+    """Return True if a source file is one of Python's own modules."""
+    return file.startswith(_STDLIB) and not _is_installed(file)
+
+
 def _is_installed(file: str) -> bool:
     """Return True for a file of an installed package, also of another environment."""
     return file.startswith(_INSTALLED) or "/site-packages/" in file

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from olympus.errors import GateError, OlympusError, TraceError
+if TYPE_CHECKING:
+    from olympus.errors import OlympusError
 
 #: The verdict of a case. "failed" is a failed check; "error" is a target that could not be checked;
 #: "not judged" is a target without a rule to check.
@@ -115,6 +116,8 @@ def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
     The place is the user's line in the error, or the one at the beginning of its message, as in
     errors about olympus.toml.
     """
+    from olympus.errors import GateError  # imports the compiler: only for an error
+
     return Case(
         target,
         gate,
@@ -128,6 +131,8 @@ def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
 
 def source_line(error: OlympusError) -> str | None:
     """Return the "file:line" of an error: the user's line, or the one in its message."""
+    from olympus.errors import TraceError  # imports the compiler: only for an error
+
     leading = _LEADING.match(str(error))
     location = error.location if isinstance(error, TraceError) else None
     return location or (leading[1] if leading else None)

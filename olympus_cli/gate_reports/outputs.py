@@ -11,18 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from olympus.errors import OlympusError, UsageError
-from olympus_cli.faults.blame import reportable
-from olympus_cli.gate_reports.failures import FailedTarget, command_failure, failure_data
 from olympus_cli.gate_reports.formats.github import render_github
 from olympus_cli.gate_reports.formats.gitlab import render_gitlab
 from olympus_cli.gate_reports.formats.markdown import render_markdown
 from olympus_cli.gate_reports.formats.text import render_gate_text
 from olympus_cli.gate_reports.gate_report import GateReport, Table, case_of_error
 from olympus_cli.terminal import console
-from olympus_cli.terminal.output import check_writable, write_file
 from olympus_cli.text.paths import display_path
+
+if TYPE_CHECKING:
+    from olympus.errors import OlympusError
+
+# What imports the compiler is imported where it is used: a build with nothing to do writes its
+# report without it.
 
 
 def _render_junit(report: GateReport) -> str:
@@ -111,15 +114,14 @@ class Outputs(AbstractContextManager["Outputs"]):
             _append_summary(report)
         # stdout comes last: if its reader closes the pipe, the files are already written
         for form, path in sorted(self._requested, key=lambda output: output[1] is None):
-            try:
-                self._write(form, path, report)
-            except UsageError as error:
-                self._problem = error
+            if (problem := self._write(form, path, report)) is not None:
+                self._problem = problem
 
-    def _write(self, form: str, path: Path | None, report: GateReport) -> None:
+    def _write(self, form: str, path: Path | None, report: GateReport) -> OlympusError | None:
+        """Write the report in one form; return the error of a file that cannot be written."""
         if path is not None:
-            write_file(path, RENDERERS[form](report), quiet=self._is_silent)
-        elif form == "json":
+            return _write_file(path, RENDERERS[form](report), quiet=self._is_silent)
+        if form == "json":
             console.print_json(report.document)
         elif form != "text":
             if text := RENDERERS[form](report):
@@ -131,6 +133,7 @@ class Outputs(AbstractContextManager["Outputs"]):
                 console.data(text)
         else:
             self.show(*report.tables)
+        return None
 
     def __exit__(
         self,
@@ -148,6 +151,9 @@ class Outputs(AbstractContextManager["Outputs"]):
 
     def _write_failure(self, error: Exception) -> None:
         """Write a report whose only case is the command's own failure."""
+        from olympus_cli.faults.blame import reportable
+        from olympus_cli.gate_reports.failures import FailedTarget, command_failure, failure_data
+
         case = case_of_error("olympus", self._command, reportable(error))
         failure = command_failure(error)
         failed = [FailedTarget(None, failure)]
@@ -159,6 +165,17 @@ class Outputs(AbstractContextManager["Outputs"]):
         self.write(GateReport(self._command, (case,), (), document))
 
 
+def _write_file(path: Path, text: str, *, quiet: bool) -> OlympusError | None:
+    from olympus.errors import UsageError
+    from olympus_cli.terminal.output import write_file
+
+    try:
+        write_file(path, text, quiet=quiet)
+    except UsageError as error:
+        return error
+    return None
+
+
 def _check(requested: Sequence[tuple[str, Path | None]]) -> None:
     """Check the formats and files before the work.
 
@@ -166,12 +183,17 @@ def _check(requested: Sequence[tuple[str, Path | None]]) -> None:
         UsageError: one of them could not be written.
     """
     to_stdout = list(dict.fromkeys(form for form, path in requested if path is None))
+    paths = [path for _, path in requested if path is not None]
+    if len(to_stdout) <= 1 and not paths:
+        return
+    from olympus.errors import UsageError
+    from olympus_cli.terminal.output import check_writable
+
     if len(to_stdout) > 1:
         raise UsageError(
             f"{' and '.join(to_stdout)} cannot both go to stdout",
             hint=f"--output {to_stdout[-1]}=FILE writes one of them to a file",
         )
-    paths = [path for _, path in requested if path is not None]
     for path in paths:
         check_writable(path)
     real = [os.path.realpath(path) for path in paths]

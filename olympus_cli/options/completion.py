@@ -36,7 +36,8 @@ _VARIABLE = "_OLYMPUS_COMPLETE"
 
 #: The commands whose arguments are targets; True if a name may mean several.
 TARGETS = {
-    **dict.fromkeys(("build", "list", "clean", "check", "verify", "bench", "history"), True),
+    **dict.fromkeys(("build", "explain", "list", "clean", "check"), True),
+    **dict.fromkeys(("verify", "bench", "history"), True),
     "diff": True,
     **dict.fromkeys(("trace", "lower", "cost", "compile", "shard"), False),
     **dict.fromkeys(("report", "run", "profile"), False),
@@ -51,6 +52,7 @@ FLAGS = (
         "--compile",
         "--debug-info",
         "--dry-run",
+        "--explain",
         "--fail-fast",
     ),
     *("--failures-only", "--force", "--frozen", "--json", "--keep-going", "--native"),

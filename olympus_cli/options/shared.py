@@ -245,6 +245,10 @@ def output_option(what: str, *, form: str = "", printed: bool = False) -> Callab
     )
 
 
+#: A form of a report, and its file; None for stdout.
+Form = tuple[str, "pathlib.Path | None"]
+
+
 def common_options(function: F) -> F:
     """Add the options of every command: --json, as `as_json`, and --verbose."""
     as_json = click.option(
@@ -277,12 +281,22 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def gather(*args: Any, forms: tuple[tuple[str, Any], ...], as_json: bool, **rest: Any) -> Any:
+    def gather(*args: Any, forms: tuple[Form, ...], **rest: Any) -> Any:
         from olympus_cli.gate_reports.outputs import Outputs  # not for every command's help
 
-        requested = [*forms, ("json", None)] if as_json else forms
-        with Outputs(click.get_current_context().command.name or "", requested) as outputs:
+        with Outputs(click.get_current_context().command.name or "", forms) as outputs:
             return function(*args, outputs=outputs, **rest)
+
+    return form_options(gather)
+
+
+def form_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `gate_options`, with the requested forms as the parameter `forms`."""
+
+    @functools.wraps(function)
+    def gather(*args: Any, forms: tuple[Form, ...], as_json: bool, **rest: Any) -> Any:
+        requested = (*forms, ("json", None)) if as_json else forms
+        return function(*args, forms=requested, **rest)
 
     form = click.option(
         "--output",

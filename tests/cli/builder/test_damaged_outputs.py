@@ -290,4 +290,5 @@ def test_a_build_removes_the_remains_of_killed_builds(built: Path, invoke: Invok
     done = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert list(temporary.iterdir()) == []
-    assert sorted(path.name for path in (built / "build").iterdir()) == ["f", "history.sqlite"]
+    names = sorted(path.name for path in (built / "build").iterdir())
+    assert names == [".olympus-index.json", "f", "history.sqlite"]

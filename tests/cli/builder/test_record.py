@@ -8,7 +8,8 @@ import pytest
 
 from olympus.analysis import CostFigures
 from olympus.stages import MemoryAnalysis
-from olympus_cli.builder.record import Record, read_record, reason_to_build
+from olympus_cli.builder.reasons import reasons_text
+from olympus_cli.builder.record import Record, read_record, reasons_to_build
 from olympus_cli.reports.build_report import (
     BackendReport,
     Report,
@@ -41,7 +42,7 @@ def reported(**keys: str) -> Report:
     ("record", "reason"),
     [
         (None, "it has not been built before"),
-        (Record(reported(cpu="a")), None),
+        (Record(reported(cpu="a")), ""),
         (Record(reported(cpu="b")), "the program, or what compiles it, has changed"),
         (Record(reported()), "it has not been built for cpu before"),
         (Record(reported(cpu="a", gpu="c")), "it is no longer built for gpu"),
@@ -49,14 +50,14 @@ def reported(**keys: str) -> Report:
         (Record(trouble="report.json is empty"), "report.json is empty"),
     ],
 )
-def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
-    assert reason_to_build(record, {"cpu": "a"}) == reason
+def test_the_reasons_to_build(record: Record | None, reason: str) -> None:
+    assert reasons_text(reasons_to_build(record, {"cpu": "a"})) == reason
 
 
 def test_a_backend_without_a_compiler_is_no_reason_to_build() -> None:
     record = Record(reported(cpu="a", gpu="c"))
-    assert reason_to_build(record, {"cpu": "a"}, {"gpu"}) is None
-    assert reason_to_build(record, {"cpu": "b"}, {"gpu"}) is not None
+    assert not reasons_to_build(record, {"cpu": "a"}, {"gpu"})
+    assert reasons_to_build(record, {"cpu": "b"}, {"gpu"})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])
@@ -65,4 +66,4 @@ def test_an_unreadable_report_is_a_reason_to_build(text: str, tmp_path: Path) ->
     (tmp_path / "report.json").write_text(text)
     record = read_record(tmp_path)
     assert record is not None
-    assert "report.json" in str(reason_to_build(record, {}))
+    assert "report.json" in reasons_text(reasons_to_build(record, {}))

@@ -18,6 +18,7 @@ from click.testing import Result
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options
+from olympus_cli.builder.reasons import Skipped, Stated
 from olympus_cli.faults.failure import Failure
 from olympus_cli.spec.project import load_project
 
@@ -120,7 +121,7 @@ def test_the_death_of_a_worker_is_an_error_with_exit_code_4(work: Path, invoke: 
 def test_the_first_failure_ends_a_build_that_fails_fast(work: Path, invoke: Invoke) -> None:
     outcomes = run(work, "sleeps", "leaves", "good", fail_fast=True)  # two at a time
     assert failure(outcomes["leaves"]).message.startswith("the process that compiles ended with")
-    assert outcomes["sleeps"] == Outcome("sleeps", "skipped", "not built, because 'leaves' failed")
+    assert outcomes["sleeps"] == Outcome("sleeps", "skipped", (Stated.of(Skipped("leaves")),))
     assert {outcome.status for outcome in outcomes.values()} <= {"failed", "skipped", "built"}
     pid = work / "pid"
     assert not pid.exists() or not runs(pid.read_text())

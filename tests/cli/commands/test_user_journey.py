@@ -230,7 +230,8 @@ def test_ctrl_c_ends_a_build_and_restores_the_terminal(initialized: Path, tmp_pa
     (tmp_path / "go").touch()
     again = olympus(tmp_path, "build")
     assert again.returncode == 0, again.stderr
-    assert {path.name for path in (tmp_path / "build").iterdir()} == {"f", "history.sqlite"}
+    names = {path.name for path in (tmp_path / "build").iterdir()}
+    assert names == {".olympus-index.json", "f", "history.sqlite"}
 
 
 def test_the_commands_that_init_names_work(initialized: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from olympus_cli.builder.watch import changes as changes_module
+from olympus_cli.builder.watch import project_watch
 from olympus_cli.builder.watch.changes import Changed
 from olympus_cli.builder.watch.watched_files import WatchedFiles
 from olympus_cli.process.interrupts import Terminated
@@ -56,7 +56,7 @@ class Script:
 @pytest.fixture
 def script(project: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     changes = Script()
-    monkeypatch.setattr(changes_module, "WatchedChanges", changes)
+    monkeypatch.setattr(project_watch, "WatchedChanges", changes)
     return changes
 
 

@@ -1,0 +1,1 @@
+"""Freshness without tracing: the targets whose inputs are unchanged since their last trace."""

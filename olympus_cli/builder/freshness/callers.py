@@ -1,0 +1,51 @@
+"""The line of the user's program that a read comes from, found in the stack of its callers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+from olympus_cli.faults.blame import is_python, is_users
+
+_IMPORT = "<frozen importlib"  # begins the file of Python's import system
+# Libraries of Python whose own reads do not change the result of a program that calls them.
+_HARMLESS = ("tempfile", "linecache", "logging", "warnings", "threading", "traceback")
+
+
+def reading_line(*, direct: bool) -> str | None:
+    """Return the "file:line" of the program that reads something now; None if it does not read.
+
+    With `direct`, the program itself must call the function that reads, or a module of Python that
+    does. Otherwise, a library that the program calls may read. What a library reads while it is
+    imported is never the program's.
+    """
+    for frame in _callers():
+        file = frame.f_code.co_filename
+        if file.startswith(_IMPORT) or frame.f_globals.get("__name__") in _HARMLESS:
+            return None
+        if file.startswith("<") or is_python(file):
+            continue
+        if is_users(file):
+            return f"{file}:{frame.f_lineno}"
+        if direct:
+            return None
+    return None
+
+
+def python_callers() -> Iterator[FrameType]:
+    """Yield the innermost frames, as long as they belong to Python itself, and the next."""
+    for frame in _callers():
+        yield frame
+        if not is_python(frame.f_code.co_filename):
+            return
+
+
+def _callers() -> Iterator[FrameType]:
+    """Yield the frames outside of this folder, from the innermost."""
+    frame: FrameType | None = sys._getframe(1)
+    own = __name__.rpartition(".")[0]
+    while frame is not None:
+        if not str(frame.f_globals.get("__name__", "")).startswith(own):
+            yield frame
+        frame = frame.f_back

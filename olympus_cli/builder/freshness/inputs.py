@@ -1,0 +1,391 @@
+"""The state of everything that a trace read, compared with the present: status first, then digest.
+
+A file whose size, times and inode are those of the record is not read. A file with another status
+is read, and only another digest is a change: so a fresh checkout and a restored cache of a CI
+system are unchanged.
+
+A build with nothing to do imports this module, and nothing of the compiler. That is why reasons are
+imported where one is made, and why these classes are not dataclasses, which take long to create.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from olympus_cli.builder.reasons import Reason
+
+#: Nanoseconds in which a second change of a file may get the same time as the first: the clock of
+#: Linux's file systems advances every 4 or 10 milliseconds.
+TICK = 20_000_000
+
+#: The size in bytes, the times of the last change of content and of status in nanoseconds, and the
+#: inode.
+Status = list[int]
+
+_PREFIX = "{prefix}/"  # begins the path of a file in the Python environment
+_BLOCK = 1 << 20  # bytes
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|APIKEY|_KEY\b|AUTH", re.IGNORECASE)
+# Variables that a shell changes by itself.
+_OF_SHELL = frozenset(["_", "SHLVL", "OLDPWD", "PWD", "COLUMNS", "LINES"])
+
+
+class Here:
+    """The places that the paths of a record are relative to: the project and the environment.
+
+    `renewed` is True after a status was replaced: the record should be stored again.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.renewed = False
+
+    def text(self, path: str) -> str:
+        """Return a path in the form of a record, which is valid after both places have moved."""
+        if path == self.root or path.startswith(self.root + os.sep):
+            return os.path.relpath(path, self.root)
+        if path.startswith(sys.prefix + os.sep):
+            return _PREFIX + path[len(sys.prefix) + 1 :]
+        return path
+
+    def path(self, text: str) -> str:
+        """Return the path of a text in a record."""
+        if text.startswith(_PREFIX):
+            return os.path.join(sys.prefix, text[len(_PREFIX) :])
+        return os.path.join(self.root, text)
+
+    def settled(self, status: Status) -> Status | None:
+        """Return a status; None if a later change could have the same."""
+        if max(status[1:3]) > time.time_ns() - TICK:
+            return None
+        self.renewed = True
+        return status
+
+
+def status_of(path: str, *, follow: bool = True) -> Status | None:
+    """Return the status of a file or a folder; None if it is missing."""
+    try:
+        found = os.stat(path, follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def file_digest(path: str, *, follow: bool = True) -> str | None:
+    """Return the SHA-256 of a regular file; None for anything else, or if it cannot be read."""
+    from hashlib import sha256  # a library, which is not needed if no status differs
+
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            digest = sha256()
+            while block := os.read(descriptor, _BLOCK):
+                digest.update(block)
+            return digest.hexdigest()
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError):
+        return None
+
+
+class Input:
+    """Something that a trace read, as it was then. `kind` is its name in the index."""
+
+    kind: ClassVar[str]
+
+    def row(self) -> list[Any]:
+        """Return the fields as JSON-like data; `type(self)(*row)` makes the input again."""
+        return list(vars(self).values())
+
+    def is_same(self, here: Here) -> bool:
+        """Return True if it is now as it was. A status that differs is replaced by the present."""
+        raise NotImplementedError
+
+    def reason(self, here: Here) -> Reason:
+        """Return the change, after `is_same` returned False."""
+        raise NotImplementedError
+
+
+class FileInput(Input):
+    """A file that was read; without a digest, one that was looked for and was missing."""
+
+    kind = "file"
+
+    def __init__(self, path: str, status: Status | None, digest: str | None) -> None:
+        self.path, self.status, self.digest = path, status, digest
+
+    def is_same(self, here: Here) -> bool:
+        path = here.path(self.path)
+        now = status_of(path)
+        if now is None or self.digest is None:
+            return now is None and self.digest is None
+        if now == self.status:
+            return True
+        if self.status is not None and now[0] != self.status[0]:
+            return False
+        if file_digest(path) != self.digest:
+            return False
+        self.status = here.settled(now)
+        return True
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import FileChanged
+
+        if self.digest is None:
+            return FileChanged(self.path, "new")
+        is_missing = status_of(here.path(self.path)) is None
+        return FileChanged(self.path, "removed" if is_missing else "changed")
+
+
+class PackageInput(Input):
+    """An installed package: its version, and the list of its files, which has their digests."""
+
+    kind = "package"
+
+    def __init__(
+        self, name: str, version: str, path: str, status: Status | None, digest: str
+    ) -> None:
+        self.name, self.version = name, version
+        self.path, self.status, self.digest = path, status, digest
+
+    def is_same(self, here: Here) -> bool:
+        record = FileInput(self.path, self.status, self.digest)
+        is_same = record.is_same(here)
+        self.status = record.status
+        return is_same
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import FileChanged, VersionChanged
+
+        record = here.path(self.path)
+        if status_of(record) is not None:
+            return FileChanged(self.path)
+        folder = os.path.dirname(os.path.dirname(record))
+        return VersionChanged(self.name, self.version, installed_versions(folder).get(self.name))
+
+
+class FolderInput(Input):
+    """A folder that was searched for modules, with the names in it that can be imported."""
+
+    kind = "folder"
+
+    def __init__(self, path: str, status: Status | None, names: Sequence[str] | None) -> None:
+        self.path, self.status = path, status
+        self.names = None if names is None else list(names)
+
+    def is_same(self, here: Here) -> bool:
+        path = here.path(self.path)
+        now = status_of(path)
+        if now is not None and now == self.status:
+            return True
+        if importable_names(path) != self.names:
+            return False
+        self.status = None if now is None else here.settled(now)
+        return True
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import FolderChanged
+
+        before = set(self.names or ())
+        after = set(importable_names(here.path(self.path)) or ())
+        added, removed = sorted(after - before), sorted(before - after)
+        return FolderChanged(self.path, tuple(added), tuple(removed))
+
+
+class KindInput(Input):
+    """A path that was looked for: "file", "folder" or "missing"."""
+
+    kind = "kind"
+
+    def __init__(self, path: str, what: str) -> None:
+        self.path, self.what = path, what
+
+    def is_same(self, here: Here) -> bool:
+        return kind_of(here.path(self.path)) == self.what
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import FileChanged
+
+        if self.what == "missing":
+            return FileChanged(self.path, "new")
+        is_missing = kind_of(here.path(self.path)) == "missing"
+        return FileChanged(self.path, "removed" if is_missing else "changed")
+
+
+class StatusInput(Input):
+    """A path whose size or time of change was read; None if it was missing."""
+
+    kind = "status"
+
+    def __init__(self, path: str, size: int | None, time: int | None) -> None:
+        self.path, self.size, self.time = path, size, time
+
+    def is_same(self, here: Here) -> bool:
+        now = status_of(here.path(self.path))
+        return [self.size, self.time] == (now[:2] if now else [None, None])
+
+    def reason(self, here: Here) -> Reason:
+        return KindInput(self.path, "missing" if self.size is None else "file").reason(here)
+
+
+class VariableInput(Input):
+    """An environment variable; None if it was not set."""
+
+    kind = "variable"
+
+    def __init__(self, name: str, value: str | None) -> None:
+        self.name, self.value = name, value
+
+    @classmethod
+    def of(cls, name: str, value: str | None) -> VariableInput:
+        """Return the input for a value, which is stored as a digest if it may be a secret."""
+        return cls(name, _recorded_value(name, value))
+
+    def is_same(self, here: Here) -> bool:
+        return _recorded_value(self.name, os.environ.get(self.name)) == self.value
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import VariableChanged
+
+        now = _recorded_value(self.name, os.environ.get(self.name))
+        return VariableChanged(self.name, _shown(self.value), _shown(now))
+
+
+class EnvironmentInput(Input):
+    """The digest of all environment variables, of a program that reads the whole environment."""
+
+    kind = "environment"
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+
+    def is_same(self, here: Here) -> bool:
+        return environment_digest(os.environ) == self.digest
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import DigestChanged
+
+        return DigestChanged("environment, all of whose variables the program reads,")
+
+
+class MachineInput(Input):
+    """The Python version and the processor of this machine, as texts by name."""
+
+    kind = "machine"
+
+    def __init__(self, facts: Mapping[str, str]) -> None:
+        self.facts = dict(facts)
+
+    def is_same(self, here: Here) -> bool:
+        return machine_facts() == self.facts
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import PartChanged
+
+        now = machine_facts()
+        name = next(n for n in {**self.facts, **now} if self.facts.get(n) != now.get(n))
+        return PartChanged(name, self.facts.get(name), now.get(name))
+
+
+#: The classes of inputs by their names in the index.
+KINDS: Mapping[str, Callable[..., Input]] = {
+    kind.kind: kind
+    for kind in (
+        *(FileInput, PackageInput, FolderInput, KindInput, StatusInput),
+        *(VariableInput, EnvironmentInput, MachineInput),
+    )
+}
+
+
+def kind_of(path: str) -> str:
+    """Return "file", "folder" or "missing" for a path; links are followed."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return "missing"
+    return "folder" if stat.S_ISDIR(mode) else "file"
+
+
+def importable_names(folder: str) -> list[str] | None:
+    """Return the names in a folder that an import could find, sorted; None if it is missing.
+
+    Folders with the metadata of installed packages are included: their names have the versions.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if _is_importable(entry))
+    except (OSError, ValueError):
+        return None
+
+
+def _is_importable(entry: os.DirEntry[str]) -> bool:
+    name = entry.name
+    if name.endswith((".py", ".so", ".pyd", ".pth", ".egg", ".zip", ".dist-info", ".egg-info")):
+        return True
+    return name.isidentifier() and name != "__pycache__" and entry.is_dir()
+
+
+def installed_versions(folder: str) -> dict[str, str]:
+    """Return the versions of the packages in a folder, by normalized name."""
+    versions = {}
+    for name in importable_names(folder) or ():
+        package, _, rest = name.partition("-")
+        if rest.endswith((".dist-info", ".egg-info")):
+            versions[normalized(package)] = rest.rpartition(".")[0]
+    return versions
+
+
+def normalized(package: str) -> str:
+    """Return the name of a package in the form that names are compared in."""
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def environment_digest(variables: Mapping[str, str]) -> str:
+    """Return the digest of all variables, except for variables of the shell itself."""
+    from hashlib import sha256
+
+    items = sorted(item for item in variables.items() if item[0] not in _OF_SHELL)
+    return sha256(repr(items).encode()).hexdigest()
+
+
+def machine_facts() -> dict[str, str]:
+    """Return the facts about this Python and this processor that a program depends on."""
+    system = os.uname()
+    return {
+        "Python": f"{sys.implementation.name} {sys.version.partition(' ')[0]}",
+        "machine": f"{system.sysname} {system.machine}",
+        "processor features": " ".join(sorted(set(_processor_features()))),
+    }
+
+
+def _processor_features() -> Iterable[str]:
+    """Return the features of the first processor in Linux's list; none without a list."""
+    try:
+        with open("/proc/cpuinfo", "rb") as file:
+            for line in file:
+                if line.startswith((b"flags", b"Features")):
+                    return line.decode(errors="replace").partition(":")[2].split()
+    except OSError:
+        pass
+    return ()
+
+
+def _recorded_value(name: str, value: str | None) -> str | None:
+    if value is None or not _SECRET.search(name):
+        return value
+    from hashlib import sha256
+
+    return f"sha256:{sha256(value.encode(errors='surrogateescape')).hexdigest()}"
+
+
+def _shown(value: str | None) -> str | None:
+    return value[:15] + "..." if value is not None and value.startswith("sha256:") else value

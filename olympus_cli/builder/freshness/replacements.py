@@ -1,0 +1,87 @@
+"""Functions of Python that read without an audit event, and their replacements for a recording."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from olympus_cli.builder.freshness.reads import CLOCK, RANDOM
+from olympus_cli.builder.freshness.recorder import Recorder
+
+_CLOCKS = (
+    *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
+    *("process_time", "process_time_ns", "thread_time", "thread_time_ns"),
+)
+#: Functions that take the present time if they have fewer arguments.
+_PRESENT = {"localtime": 1, "gmtime": 1, "ctime": 1, "asctime": 1, "strftime": 2}
+
+
+def replacements(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
+    """Yield each replaced function: the module or class that has it, its name, the replacement."""
+    clock = functools.partial(recorder.always, CLOCK, direct=True)
+    chance = functools.partial(recorder.always, RANDOM, direct=False)
+    for name in _CLOCKS:
+        yield time, name, _noting(getattr(time, name), clock)
+    for name, arguments in _PRESENT.items():
+        yield time, name, _noting(getattr(time, name), clock, arguments)
+    for module, name in ((os, "urandom"), (random, "_urandom")):
+        yield module, name, _noting(getattr(module, name), chance)
+    yield random, "seed", recorder.generators.seeding("random", random.seed)
+    yield random.Random, "seed", _noting_self(random.Random.seed, chance)
+    if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        yield numpy_random, "seed", recorder.generators.seeding("numpy.random", numpy_random.seed)
+    for name in ("stat", "lstat", "access"):
+        yield os, name, _with_first(getattr(os, name), recorder.status)
+    variables: Any = type(os.environ)
+    yield variables, "__getitem__", _with_second(variables.__getitem__, recorder.variable)
+    yield variables, "__setitem__", _with_second(variables.__setitem__, recorder.set_variable)
+    yield variables, "__iter__", _noting(variables.__iter__, lambda: recorder.variable(None))
+
+
+def _noting(
+    real: Callable[..., Any], note: Callable[[], None], arguments: int | None = None
+) -> Callable[..., Any]:
+    """Return a function that notes each call, or only calls with fewer than `arguments`."""
+
+    @functools.wraps(real)
+    def function(*args: Any, **options: Any) -> Any:
+        if arguments is None or len(args) < arguments:
+            note()
+        return real(*args, **options)
+
+    return function
+
+
+def _noting_self(real: Callable[..., Any], note: Callable[[], None]) -> Callable[..., Any]:
+    """Return a method that notes each call without a seed."""
+
+    @functools.wraps(real)
+    def method(self: Any, a: Any = None, *args: Any, **options: Any) -> Any:
+        if a is None:
+            note()
+        return real(self, a, *args, **options)
+
+    return method
+
+
+def _with_first(real: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def function(first: Any, *args: Any, **options: Any) -> Any:
+        note(first)
+        return real(first, *args, **options)
+
+    return function
+
+
+def _with_second(real: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def method(self: Any, second: Any, *args: Any) -> Any:
+        note(second)
+        return real(self, second, *args)
+
+    return method

@@ -1,0 +1,173 @@
+"""Programs that read something, and what the recording of their trace must have.
+
+Each is the source of a module of a project. `run` executes them all in one process, which is not
+the test runner's, because the recording replaces functions of Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+CLOCK, NETWORK, RANDOM = "the clock", "the network", "a random source"
+LISTING, PROGRAM = "a directory listing", "the output of another program"
+
+#: Sources that read something without a state: the name of each, and its line.
+ALWAYS = {
+    "time": ("import time\nt = time.time()", CLOCK, 2),
+    "time_from": ("from time import perf_counter as now\nt = now()", CLOCK, 2),
+    "localtime": ("import time\nt = time.strftime('%Y')", CLOCK, 2),
+    "datetime": ("import datetime\n\nt = datetime.datetime.now()", CLOCK, 3),
+    "today": ("from datetime import date\nt = date.today()", CLOCK, 2),
+    "datetime64": ("import numpy as np\nt = np.datetime64('now')", CLOCK, 2),
+    "random": ("import random\nx = random.random()", RANDOM, None),
+    "random_instance": ("import random\nx = random.Random().random()", RANDOM, 2),
+    "seed_of_time": ("import random\nrandom.seed()", RANDOM, 2),
+    "seeded_late": ("import random\nx = random.random()\nrandom.seed(1)", RANDOM, 3),
+    "numpy_legacy": ("import numpy as np\nx = np.random.rand(3)", RANDOM, None),
+    "numpy_generator": ("import numpy as np\nx = np.random.default_rng().random()", RANDOM, 2),
+    "urandom": ("import os\nx = os.urandom(4)", RANDOM, 2),
+    "uuid": ("import uuid\nx = uuid.uuid4()", RANDOM, 2),
+    "secrets": ("import secrets\nx = secrets.token_hex()", RANDOM, 2),
+    "device": ("x = open('/dev/urandom', 'rb').read(4)", RANDOM, 1),
+    "listdir": ("import os\nx = os.listdir('.')", LISTING, 2),
+    "scandir": ("import os\nx = list(os.scandir('.'))", LISTING, 2),
+    "glob": ("import glob\nx = glob.glob('*.npy')", LISTING, 2),
+    "iterdir": ("from pathlib import Path\nx = list(Path().iterdir())", LISTING, 2),
+    "subprocess": ("import subprocess\nx = subprocess.run(['true'])", PROGRAM, 2),
+    "system": ("import os\nx = os.system('true')", PROGRAM, 2),
+    "host": ("import socket\nx = socket.gethostname()", NETWORK, 2),
+    "library": ("import library\nx = library.draw()", RANDOM, 2),
+}
+
+#: Sources that read nothing without a state.
+STEADY = {
+    "plain": "import olympus.numpy as np",
+    "seeded": "import random\nrandom.seed(3)\nx = random.random()",
+    "numpy_seeded": "import numpy as np\nnp.random.seed(3)\nx = np.random.rand(3)",
+    "generator_seeded": "import numpy as np\nx = np.random.default_rng(3).random()",
+    "instance_seeded": "import random\nx = random.Random(3).random()",
+    "time_of_number": "import time\nx = time.gmtime(0)",
+    "temporary": "import tempfile\nwith tempfile.TemporaryDirectory() as d:\n    pass",
+    "logging": "import logging\nlogging.getLogger('x').warning('w')",
+    "imports_library": "import library",
+}
+
+#: Sources that read files, variables and the state of paths: field of `Reads` and expected entries.
+READS = {
+    "open": ("x = open('data.txt').read()", "files", ["data.txt"]),
+    "bytes_name": ("x = open(b'data.txt').read()", "files", ["data.txt"]),
+    "read_text": (
+        "from pathlib import Path\nx = Path('data.txt').read_text()",
+        "files",
+        ["data.txt"],
+    ),
+    "numpy_load": ("import numpy as np\nx = np.load('data.npy')", "files", ["data.npy"]),
+    "memmap": (
+        "import numpy as np\nx = np.load('data.npy', mmap_mode='r')",
+        "files",
+        ["data.npy"],
+    ),
+    "fromfile": ("import numpy as np\nx = np.fromfile('data.txt', 'u1')", "files", ["data.txt"]),
+    "missing": ("try:\n    open('none.txt')\nexcept OSError:\n    pass", "files", ["none.txt"]),
+    "module": ("import sibling", "files", ["sibling.py"]),
+    "package": ("import pack.part", "files", ["pack/__init__.py", "pack/part.py"]),
+    "package_folder": ("import pack.part", "folders", ["pack"]),
+    "descriptor": ("import os\nx = os.read(os.open('data.txt', 0), 9)", "files", ["data.txt"]),
+    "exists": ("import os\nx = os.path.exists('flag')", "kinds", ["flag"]),
+    "is_file": ("from pathlib import Path\nx = Path('flag').is_file()", "kinds", ["flag"]),
+    "stat": ("import os\nx = os.stat('data.txt').st_mtime", "statuses", ["data.txt"]),
+    "getsize": ("import os\nx = os.path.getsize('data.txt')", "statuses", ["data.txt"]),
+    "environ": ("import os\nx = os.environ.get('SCALE')", "variables", ["SCALE"]),
+    "getenv": ("import os\nx = os.getenv('SCALE', '1')", "variables", ["SCALE"]),
+    "in_environ": ("import os\nx = 'SCALE' in os.environ", "variables", ["SCALE"]),
+    "item": (
+        "import os\ntry:\n    os.environ['SCALE']\nexcept KeyError:\n    pass",
+        "variables",
+        ["SCALE"],
+    ),
+}
+
+#: A source that reads every variable.
+WHOLE = {"whole_environment": "import os\nx = dict(os.environ)"}
+
+#: Sources that must not add an entry to a field of `Reads`.
+NOT_READ = {
+    "written": ("open('out.txt', 'w').write('1')\nx = open('out.txt').read()", "files", "out.txt"),
+    "own_variable": (
+        "import os\nos.environ['OWN'] = '1'\nx = os.environ['OWN']",
+        "variables",
+        "OWN",
+    ),
+    "outputs": ("x = open('build/old.txt').read()", "files", "build/old.txt"),
+}
+
+SOURCES = {
+    **{name: row[0] for name, row in ALWAYS.items()},
+    **STEADY,
+    **WHOLE,
+    **{name: row[0] for name, row in READS.items()},
+    **{name: row[0] for name, row in NOT_READ.items()},
+}
+
+
+def write_project(folder: Path) -> None:
+    """Write the modules, and the files that they read, into `folder`."""
+    import numpy as np
+
+    for name, source in SOURCES.items():
+        (folder / f"case_{name}.py").write_text(source + "\n")
+    (folder / "data.txt").write_text("12345")
+    np.save(folder / "data.npy", np.arange(3))
+    (folder / "sibling.py").write_text("x = 1\n")
+    for package in ("pack", "build"):
+        (folder / package).mkdir()
+    (folder / "pack/__init__.py").write_text("")
+    (folder / "pack/part.py").write_text("x = 1\n")
+    (folder / "build/old.txt").write_text("1")
+    installed = folder / "lib/site-packages"
+    installed.mkdir(parents=True)
+    (installed / "library.py").write_text(
+        "import os, time\n\nSTART = time.time(), os.urandom(2), os.listdir('.')\n\n\n"
+        "def draw():\n    return os.urandom(2)\n"
+    )
+
+
+def run(folder: str) -> None:
+    """Import each module in a recording of its own, and write all reads to stdout as JSON."""
+    from olympus_cli.builder.freshness.collecting import Collector
+    from olympus_cli.builder.freshness.inputs import Here
+    from olympus_cli.builder.freshness.recording import recording
+
+    os.chdir(folder)
+    sys.path[:0] = [folder, f"{folder}/lib/site-packages"]
+    sys.dont_write_bytecode = True
+    found: dict[str, Any] = {}
+    for name in SOURCES:
+        for module in ("library", "sibling", "pack", "pack.part"):
+            sys.modules.pop(module, None)
+        pipe = os.pipe()
+        if (child := os.fork()) == 0:
+            with recording(f"{folder}/build") as recorder:
+                __import__(f"case_{name}")
+            reads = recorder.reads()
+            collector = Collector(Here(folder))
+            collector.of(replace(reads, started=time.time_ns() + 10**12), ())
+            data = {**asdict(reads), "always": collector.always(reads)}
+            with open(pipe[1], "w") as stream:
+                json.dump(data, stream)
+            os._exit(0)
+        os.close(pipe[1])
+        with open(pipe[0]) as stream:
+            found[name] = json.loads(stream.read())
+        os.waitpid(child, 0)
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])
