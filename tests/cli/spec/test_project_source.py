@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
 from textwrap import dedent
 
 import pytest
@@ -13,6 +14,7 @@ from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import FromEntry, Project, ShapeSpec
 from olympus_cli.spec.project import beside_targets, find_project, load_project, place_of_target
 from olympus_cli.spec.project_file import project_at
+from olympus_cli.spec.project_source import read_project
 from olympus_cli.spec.resolve import Request
 
 T = '[target.t]\nentry = "m:f"\n'
@@ -349,3 +351,62 @@ def test_variables_take_values_of_the_matrix(folder: Path) -> None:
 def test_x64_is_a_boolean(folder: Path) -> None:
     message, _ = refused(folder, T + "x64 = 1\n")
     assert message == "olympus.toml:3: target.t.x64 must be true or false; got the value 1"
+
+
+class Written:
+    """The text of a file with drawn values of `[defaults]` or of a target, one on each line."""
+
+    def __init__(self, name: str, random: Random) -> None:
+        self.name = name
+        self.values: dict[tuple[str, str], str] = {}
+        self._random = random
+
+    def table(self, header: str) -> str:
+        """Return the lines of a table whose subtables have headers, dots or braces."""
+        lines = [f"[{header}]"]
+        tables = []
+        for key in ("env", "static", "matrix"):
+            names = [name for name in "ABC" if self._random.random() < 0.4]
+            texts = {name: f'"{header}-{key}-{name}-{self.name}"' for name in names}
+            self.values |= {(key, name): text for name, text in texts.items()}
+            if key == "matrix":
+                texts = {name: f"[{text}]" for name, text in texts.items()}
+            if names and self._random.random() < 0.5:
+                tables += ["", f"[{header}.{key}]", *(f"{n} = {t}" for n, t in texts.items())]
+            else:
+                lines += [f"{key}.{name} = {text}" for name, text in texts.items()]
+        return "\n".join([*lines, *tables, ""])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_drawn_chain_of_files_has_the_values_and_lines_of_the_nearest(
+    folder: Path, seed: int
+) -> None:
+    random = Random(seed)
+    names = ["olympus.toml", "a.toml", "deep/b.toml", "c.toml"][: random.randint(1, 4)]
+    layers: list[Written] = []
+    for i, name in enumerate(names):
+        layer, parts = Written(name, random), []
+        if i + 1 < len(names):
+            base = os.path.relpath(folder / names[i + 1], (folder / name).parent)
+            parts.append(f'extends = "{base}"\n')
+        if i == 0:
+            layers.append(Written(name, random))
+            parts.append(layers[0].table("target.t"))
+        parts.append(layer.table("defaults"))
+        layers.append(layer)
+        written(folder / name, "\n".join(parts))
+    source = read_project(folder / "olympus.toml")
+    for key in ("env", "static", "matrix"):
+        merged = source.data["target"]["t"].get(key, {})
+        for name in "ABC":
+            nearest = next((x for x in layers if (key, name) in x.values), None)
+            if nearest is None:
+                assert name not in merged
+                continue
+            text = nearest.values[key, name]
+            value = merged[name][0] if key == "matrix" else merged[name]
+            assert f'"{value}"' == text
+            path, line = source.place(("target", "t", key, name))
+            assert path.resolve() == (folder / nearest.name).resolve()
+            assert text in path.read_text().splitlines()[line - 1]
