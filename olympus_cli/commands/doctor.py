@@ -20,7 +20,9 @@ from olympus_cli.reports.json import reports_below
 from olympus_cli.spec.cache import CacheSpec, environment_cache
 from olympus_cli.spec.model import Project
 from olympus_cli.spec.project import find_project, load_project
+from olympus_cli.spec.project_file import PYPROJECT, has_project
 from olympus_cli.terminal import console
+from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import byte_size, counted
 
 _MAX = 8  # devices that the table names
@@ -137,12 +139,17 @@ def examine(start: Path) -> Health:
 
 
 def _project(start: Path) -> tuple[Project | None, tuple[str, ...]]:
-    """Return the project found upward from a folder, or the reason why it cannot be read."""
+    """Return the project found upward from a folder, and what is wrong with its files."""
     file = find_project(start)
+    if file is None:
+        return None, ()
+    pyproject = file.with_name(PYPROJECT)
+    text = f"{display_path(pyproject)} has a table [tool.olympus], which {file.name} replaces"
+    ignored = (text,) if file != pyproject and has_project(pyproject) else ()
     try:
-        return (None if file is None else load_project(file)), ()
+        return load_project(file), ignored
     except OlympusError as error:
-        return None, (str(error),)
+        return None, (*ignored, str(error))
 
 
 def _store(spec: CacheSpec) -> StoreHealth | None:

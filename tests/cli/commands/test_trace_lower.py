@@ -166,3 +166,8 @@ def test_doctor_continues_with_a_wrong_project(folder: Path, invoke: Invoke) -> 
     result = invoke("doctor")
     assert result.exit_code == 0
     assert "no key 'a'" in result.stdout
+    (folder / "pyproject.toml").write_text("[tool.olympus]\n")
+    text = "pyproject.toml has a table [tool.olympus], which olympus.toml replaces"
+    assert text in invoke("doctor").stdout
+    (folder / "olympus.toml").unlink()
+    assert text not in invoke("doctor").stdout
