@@ -99,6 +99,7 @@ class WatchedChanges(AbstractContextManager["WatchedChanges"]):
             self._check_folders()
             changed = self._next()
         changed = self._settled(changed)
+        self._check_folders()
         before = {path for path in changed if _changed_before(path, build_end, path in first)}
         return Changed(tuple(sorted(before)), tuple(sorted(changed - before)))
 
