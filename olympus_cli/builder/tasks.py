@@ -11,22 +11,18 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-import olympus
 from olympus.files import to_data, typed
 from olympus_cli.builder.freshness.recording import recording
 from olympus_cli.builder.key import device_figures
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
+from olympus_cli.builder.preparation import prepare
 from olympus_cli.builder.schedule import LastBuild, last_build, longest_first
 from olympus_cli.builder.update import bring_up_to_date
-from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.build_report import REPORT_FORMS
 from olympus_cli.workers.call import OnStage
 from olympus_cli.workers.executor import Done, Executor, Limits, OnTargetStage, Work
-
-#: Names of `olympus.analysis` whose modules every build imports.
-_ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
 
 # The last program, kept until the process ends, because that frees all memory in one step. XLA and
 # MLIR free a large program piece by piece, which takes as long as writing it.
@@ -45,10 +41,8 @@ def run_tasks(
     `builds` are the last builds of the targets that have one. Outcomes come in the order in which
     tasks end. No process is left, even if the iteration ends early.
     """
-    if len(tasks) > 1:  # a single process imports them while its compiler runs
-        with unhindered():
-            for name in _ANALYSES:
-                getattr(olympus.analysis, name)
+    if len(tasks) > 1:  # a single process does this while its compiler runs
+        prepare()
     order = longest_first(tasks, builds, limits.memory)
     works = [Work(name, _run_task, (tasks[name],), memory) for name, memory in order.items()]
     with closing(executor.run(works, limits, on_stage)) as running:

@@ -1,0 +1,50 @@
+"""Preparation of the process that forks the workers of a build: work that each would repeat.
+
+Every worker imports the same modules, and its first program of each kind loads dialects and tables.
+This process does that once with a small program. It starts no thread: a forked worker would not
+have it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import olympus
+from olympus_cli.process import own_process
+from olympus_cli.process.fast_imports import unhindered
+from olympus_cli.program.versions import tool_versions
+
+#: Names of `olympus.analysis` whose modules every build imports.
+_ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
+_MODULES = (
+    *("olympus.extend", "olympus_cli.frontends.binding", "olympus_cli.frontends.jax_functions"),
+    *("olympus_cli.frontends.placing", "olympus_cli.frontends.python"),
+    *("olympus_cli.frontends.torch_modules", "olympus_cli.reports.text", "encodings.ascii"),
+)
+
+
+def prepare() -> None:
+    """Import what every worker needs, and trace, lower and inspect a small program.
+
+    In a process that does not fork its workers this does nothing.
+    """
+    if not own_process.is_own():
+        return
+    with unhindered():
+        for name in _ANALYSES:
+            getattr(olympus.analysis, name)
+        for module in _MODULES:
+            importlib.import_module(module)
+        tool_versions()
+        lowered = olympus.jit(_program).lower(olympus.ShapeDtypeStruct((2, 2), "float32"))
+        lowered.as_text()
+        lowered.as_text("hlo")
+        lowered.bytecode()
+        lowered.cost()
+        lowered.olympuspr_text()
+        olympus.analysis.SourceMap.of(lowered.module, Path()).to_bytes()
+
+
+def _program(x: olympus.Array) -> olympus.Array:
+    return olympus.numpy.tanh(x @ x + 1)
