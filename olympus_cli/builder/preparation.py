@@ -24,7 +24,7 @@ _MODULES = (
 )
 
 
-def prepare() -> None:
+def prepare_workers() -> None:
     """Import what every worker needs, and trace, lower and inspect a small program.
 
     In a process that does not fork its workers this does nothing.

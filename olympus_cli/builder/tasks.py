@@ -16,7 +16,7 @@ from olympus_cli.builder.freshness.recording import recording
 from olympus_cli.builder.key import device_figures
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
-from olympus_cli.builder.preparation import prepare
+from olympus_cli.builder.preparation import prepare_workers
 from olympus_cli.builder.schedule import LastBuild, last_build, longest_first
 from olympus_cli.builder.update import bring_up_to_date
 from olympus_cli.program.stages import Program
@@ -42,7 +42,7 @@ def run_tasks(
     tasks end. No process is left, even if the iteration ends early.
     """
     if len(tasks) > 1:  # a single process does this while its compiler runs
-        prepare()
+        prepare_workers()
     order = longest_first(tasks, builds, limits.memory)
     works = [Work(name, _run_task, (tasks[name],), memory) for name, memory in order.items()]
     with closing(executor.run(works, limits, on_stage)) as running:

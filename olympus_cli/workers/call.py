@@ -376,9 +376,10 @@ _last: list[Snapshot] = []  # the snapshot of the last fork
 
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
     """Fork the supervisor from this process, which has imported all modules and has no threads."""
-    snapshot = Snapshot.take()
-    # freeing it writes to all objects that it refers to, which would be copied for the child
-    _last[:] = [snapshot]
+    # a snapshot writes to all objects that it refers to, whose pages are then copied: 12 ms
+    if not _last or not _last[0].has_modules_of_now():
+        _last[:] = [Snapshot.take()]
+    snapshot = _last[0]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         with interrupts.deferred() as came:

@@ -34,6 +34,10 @@ class Snapshot:
             list(sys.path),
         )
 
+    def has_modules_of_now(self) -> bool:
+        """Return True if the same modules are loaded now, and the import path is the same."""
+        return self.path == sys.path and self.modules.keys() == sys.modules.keys() - {"__main__"}
+
     def changes(self) -> list[str]:
         """Return the names of the functions and classes that were replaced or removed since."""
         changed = []
