@@ -128,5 +128,18 @@ def _rest(outcome: TargetOutcome, folder: Path) -> list[str]:
     """Return the folder of a target, and the reason why it was built."""
     parts = [] if outcome.status in ("failed", "skipped") else [str(folder)]
     if outcome.reason and (outcome.status in ("built", "skipped") or outcome.staged):
-        parts.append(f"({outcome.reason})")
+        parts.append(f"({'; '.join([outcome.reason, *_origins(outcome)])})")
     return parts
+
+
+def _origins(outcome: TargetOutcome) -> list[str]:
+    """Return the stores of the results that a target was built from, if none was compiled."""
+    report = getattr(outcome, "report", None)
+    if outcome.status != "built" or report is None:
+        return []
+    from olympus_cli.reports.text import place_of  # not for a build in which all is fresh
+
+    origins = [backend.result for backend in report.backends]
+    if any(origin.source == "compiled" for origin in origins):
+        return []
+    return [f"from {' and '.join(dict.fromkeys(map(place_of, origins)))}"]

@@ -358,8 +358,16 @@ def origin_text(origin: ResultOrigin) -> str:
     """
     if origin.source == "compiled":
         return ""
-    place = "the local store" if origin.url is None else origin.url
-    return f"at an earlier build: the result is from {place}"
+    return f"at an earlier build: the result is from {place_of(origin)}"
+
+
+def place_of(origin: ResultOrigin) -> str:
+    """Return the store of a stored result.
+
+    >>> place_of(ResultOrigin("local", None, None))
+    'the local store'
+    """
+    return "the local store" if origin.url is None else origin.url
 
 
 def _xla(xla: XlaReport) -> Iterator[str]:

@@ -121,7 +121,7 @@ def test_outputs_from_the_store_equal_those_of_a_compilation(folder: Path, invok
     invoke("build")
     (folder / "no-compiler").touch()
     other = checkout(folder, "two", "# a comment\n\n" + PROGRAM)
-    invoke("build")
+    assert "(it has not been built before; from the local store)" in invoke("build").stdout
     assert origin(other) == "local"
     assert "the result is from the local store" in (other / "build/two/summary.txt").read_text()
     shutil.copytree(other / "build/two", folder / "stored")
@@ -284,7 +284,7 @@ def test_another_machine_reads_from_the_remote_store(
     (folder / "no-compiler").touch()
     local = another_machine(tmp_path_factory, monkeypatch)
     other = checkout(folder, "two")
-    invoke("build")
+    assert f"before; from {server.url})" in invoke("build").stdout
     assert origin(other) == "remote"
     assert f"the result is from {server.url}" in (other / "build/two/summary.txt").read_text()
     assert len([*local.rglob("*.fetched")]) == 1
