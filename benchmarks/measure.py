@@ -208,8 +208,8 @@ def spawn(command: list[str]) -> str:
 def environment() -> dict[str, str]:
     """Return the environment of both sides: this checkout first on the path, only the CPU.
 
-    Byte code is written, as for installed packages.
+    Byte code is written, as for installed packages. No compilation uses a stored result.
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     others = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**others, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    return {**others, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "OLYMPUS_CACHE_DIR": ""}

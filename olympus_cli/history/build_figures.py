@@ -39,13 +39,18 @@ def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
 
 
 def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
-    """Yield the figures of a build: cost, memory, estimate, sizes, and the times of its stages."""
+    """Yield the figures of a build: cost, memory, estimate, sizes, and the times of its stages.
+
+    A build with results from a store has no times, which would not be those of compilations.
+    """
     sizes = {output.path: output.bytes for output in report.outputs}
     measured: dict[str, float | None] = {
         f"build-{field.name}": _seconds(report, field.name) for field in fields(Seconds)
     }
     measured["build-time"] = sum(astuple(report.seconds))
     measured["build-memory"] = report.peak_memory
+    if any(backend.result.source != "compiled" for backend in report.backends):
+        measured = {}
     for backend in report.backends:
         counted = {
             **_counted(backend),
