@@ -364,7 +364,13 @@ def machine_facts() -> dict[str, str]:
         "Python": f"{sys.implementation.name} {sys.version.partition(' ')[0]}",
         "machine": f"{system.sysname} {system.machine}",
         "processor features": " ".join(sorted(set(_processor_features()))),
+        "processors": str(_processors()),
     }
+
+
+def _processors() -> int:
+    """Return the number of processors of this process, among which the compiler divides loops."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processor_features() -> Iterable[str]:

@@ -74,3 +74,25 @@ def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.Mo
         monkeypatch.setattr(key, "installed_version", packages.__getitem__)
         keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
     assert len(keys) == 4
+
+
+def test_the_number_of_processors_is_in_the_key_for_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """XLA divides loops among them, and for one the products have other kernels."""
+    cpu, gpu = Target("cpu"), Target("gpu", "h200")
+    keys = set()
+    for number in (1, 2):
+        monkeypatch.setattr(key, "default_jobs", lambda number=number: number)
+        keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
+    assert len(keys) == 3
+
+
+def test_the_flags_of_the_compiler_for_tpus_are_in_the_key_for_a_tpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cpu, tpu = Target("cpu"), Target("tpu", "v6e")
+    base = [content_key("module {}", [], target) for target in (cpu, tpu)]
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_tpu_enable_x=true")
+    now = [content_key("module {}", [], target) for target in (cpu, tpu)]
+    assert now[0] == base[0] and now[1] != base[1]

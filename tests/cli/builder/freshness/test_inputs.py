@@ -200,3 +200,6 @@ def test_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "_processor_features", lambda: ["mmx"])
     assert not found.is_same(Here("/"))
     assert str(found.reason(Here("/"))).startswith("processor features: ")
+    monkeypatch.undo()
+    monkeypatch.setattr(inputs, "_processors", lambda: 1000)
+    assert str(found.reason(Here("/"))).endswith("-> 1000")
