@@ -137,9 +137,9 @@ def _origins(outcome: TargetOutcome) -> list[str]:
     report = getattr(outcome, "report", None)
     if outcome.status != "built" or report is None:
         return []
-    from olympus_cli.reports.text import place_of  # not for a build in which all is fresh
+    from olympus_cli.reports.text import store_of_result  # not for a build in which all is fresh
 
     origins = [backend.result for backend in report.backends]
     if any(origin.source == "compiled" for origin in origins):
         return []
-    return [f"from {' and '.join(dict.fromkeys(map(place_of, origins)))}"]
+    return [f"from {' and '.join(dict.fromkeys(map(store_of_result, origins)))}"]

@@ -358,13 +358,13 @@ def origin_text(origin: ResultOrigin) -> str:
     """
     if origin.source == "compiled":
         return ""
-    return f"at an earlier build: the result is from {place_of(origin)}"
+    return f"at an earlier build: the result is from {store_of_result(origin)}"
 
 
-def place_of(origin: ResultOrigin) -> str:
+def store_of_result(origin: ResultOrigin) -> str:
     """Return the store of a stored result.
 
-    >>> place_of(ResultOrigin("local", None, None))
+    >>> store_of_result(ResultOrigin("local", None, None))
     'the local store'
     """
     return "the local store" if origin.url is None else origin.url
