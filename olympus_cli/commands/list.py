@@ -38,7 +38,7 @@ def command(
     """
     opened = open_project(project)
     specs = changed(opened.select(names or tuple(opened.targets)), opened, changed_since)
-    states = target_states(specs, opened.build_dir)
+    states = target_states(specs, opened)
     if as_json:
         rows = [{**asdict(state), "folder": str(state.folder)} for state in states]
         console.print_json({"targets": rows})

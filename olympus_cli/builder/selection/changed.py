@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from olympus.errors import OlympusError, UsageError
+from olympus_cli.builder.freshness.index import Index
 from olympus_cli.builder.selection.inputs_of import input_files
 from olympus_cli.revisions.changes import Changes, changes_since
 from olympus_cli.spec.entries import is_entry
@@ -13,6 +18,7 @@ from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project_source import ProjectSource, read_project
 from olympus_cli.spec.resolve import Request, expanded, open_project
 from olympus_cli.terminal import console
+from olympus_cli.text.paths import resolved
 
 #: The tables of a project's file that every target depends on.
 _COMMON = ("budget", "bench", "device")
@@ -33,7 +39,12 @@ def changed(
         return specs
     changes = changes_since(since, project.root)
     tables = _ChangedTables(project, changes)
-    selected = [spec for spec in specs if tables.has(spec) or _has_changed(spec, changes)]
+    index = Index.load(os.path.realpath(project.build_dir), os.path.realpath(project.root))
+    own = frozenset(map(resolved, project.files))  # their tables are compared
+    paths = {path for path in changes.paths if resolved(path) not in own}
+    changes = replace(changes, paths=frozenset(paths))
+    has = cache(changes.has)  # targets share most of their inputs
+    selected = [spec for spec in specs if tables.has(spec) or _has_changed(spec, has, index)]
     if not selected:
         console.message(f"no target changed since {since}")
     return selected
@@ -53,9 +64,9 @@ def changed_names(names: Sequence[str], request: Request, since: str | None) -> 
     return [spec.name for spec in changed(project.select(names), project, since)]
 
 
-def _has_changed(spec: TargetSpec, changes: Changes) -> bool:
-    files = input_files(spec)
-    return files is None or any(changes.has(path) for path in files)
+def _has_changed(spec: TargetSpec, has: Callable[[Path], bool], index: Index) -> bool:
+    files = input_files(spec, index)
+    return files is None or any(map(has, files))
 
 
 class _ChangedTables:

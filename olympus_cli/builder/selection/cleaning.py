@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.errors import ArtifactError, UsageError
+from olympus_cli.builder.freshness.index import INDEX
 from olympus_cli.builder.manifest import MANIFEST, Manifest, written_by_build
 from olympus_cli.builder.output_place import Place, locate, locked
 from olympus_cli.reports.json import REPORT
@@ -72,7 +73,10 @@ def remove_outputs(
     with locked(project.build_dir, on_wait, make=False):
         places = [(name, _place(name, project)) for name in names]
         listed = [(name, place, _written(name, place)) for name, place in places]
-        return [_removed(name, place, own, dry_run) for name, place, own in listed]
+        removals = [_removed(name, place, own, dry_run) for name, place, own in listed]
+        if not dry_run and not any(project.build_dir.glob(f"*/{MANIFEST}")):
+            _unlink(project.build_dir / INDEX)  # it has the inputs of no output that exists
+        return removals
 
 
 def _place(name: str, project: Project) -> Place:

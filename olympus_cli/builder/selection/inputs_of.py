@@ -1,7 +1,8 @@
-"""The files that the program of a target depends on, and its table in olympus.toml.
+"""The files that a target depends on: the inputs of its last trace, and the files that it names.
 
-The source of the files is one function, `input_files`: without a record of the files that the last
-build read, they come from the import statements and from the target's table.
+The index of the build folder has the files of the last trace.  That trace may have been one of
+another revision.  Therefore the files that the import statements and the target's table name now
+are added.
 """
 
 from __future__ import annotations
@@ -9,17 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from olympus_cli.builder.freshness.index import Index
 from olympus_cli.builder.selection.static_imports import imported_files, module_files
 from olympus_cli.spec.entries import program_file
 from olympus_cli.spec.model import FromEntry, OfClass, TargetSpec
 from olympus_cli.spec.statics import StaticSource
 
 
-def input_files(spec: TargetSpec) -> frozenset[Path] | None:
-    """Return the files that a target depends on, without olympus.toml; None if they are unknown.
+def input_files(spec: TargetSpec, index: Index | None = None) -> frozenset[Path] | None:
+    """Return the files that a target depends on; None if they are unknown.
+
+    `index` is the index of its build folder.
 
     Example: `input_files(project.targets["forward"])` has the file of its module.
     """
+    recorded = (
+        frozenset(map(Path, index.inputs_of(spec.name))) if index is not None else frozenset()
+    )
+    named = _named_files(spec)
+    return recorded | named if named is not None else recorded or None
+
+
+def _named_files(spec: TargetSpec) -> frozenset[Path] | None:
+    """Return the files that a target's table names, and that its modules import."""
     files: set[Path] = {source.file for source in spec.inputs.values() if source.file is not None}
     for entry in _entries(spec):
         file = program_file(entry)

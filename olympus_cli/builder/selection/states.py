@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from olympus.errors import ArtifactError
+from olympus_cli.builder.freshness.index import Index
+from olympus_cli.builder.freshness.index_use import settings_digest
 from olympus_cli.builder.manifest import MANIFEST, Manifest
 from olympus_cli.reports.json import has_report
 from olympus_cli.spec.backends import backend_text
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import Project, TargetSpec
 
+#: "fresh" and "stale" are by the index of the build folder, and "built" is a target that it lacks.
 #: "damaged": a file of the build is missing or has another size, or its list cannot be read.
-State = Literal["built", "never built", "damaged"]
+State = Literal["fresh", "stale", "built", "never built", "damaged"]
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,22 @@ class TargetState:
     folder: Path
 
 
-def target_states(specs: Iterable[TargetSpec], build_dir: Path) -> list[TargetState]:
-    """Return the state of each target, in order.
+def target_states(specs: Iterable[TargetSpec], project: Project) -> list[TargetState]:
+    """Return the state of each target of a project, in order.
 
-    Example: `target_states(project.select(), project.build_dir)[0].state == "built"`.
+    Example: `target_states(project.select(), project)[0].state == "fresh"`.
     """
-    return [_state(spec, build_dir / spec.name) for spec in specs]
+    build_dir = project.build_dir
+    index = Index.load(os.path.realpath(build_dir), os.path.realpath(project.root))
+    return [_state(spec, build_dir / spec.name, index) for spec in specs]
 
 
-def _state(spec: TargetSpec, folder: Path) -> TargetState:
+def _state(spec: TargetSpec, folder: Path, index: Index) -> TargetState:
     names = tuple(backend_text(backend) for backend in spec.backends)
     state, built, size = _outputs(folder)
+    if state == "built" and spec.name in index.entries:
+        is_fresh = index.fresh(spec.name, settings_digest(spec), tuple(spec.labels)) is not None
+        state = "fresh" if is_fresh else "stale"
     return TargetState(spec.name, spec.entry, names, state, built, size, folder)
 
 

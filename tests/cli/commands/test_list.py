@@ -32,7 +32,7 @@ def test_built_and_damaged_outputs(project: Path, invoke: Invoke, damage: str) -
     row = states(invoke, "add")["add"]
     folder = project / "build" / "add"
     files = json.loads((folder / "olympus-build.json").read_text())["files"]
-    assert (row["state"], row["bytes"]) == ("built", sum(file["bytes"] for file in files))
+    assert (row["state"], row["bytes"]) == ("fresh", sum(file["bytes"] for file in files))
     assert (row["backends"], row["entry"]) == (["cpu"], "model.py:add")
     assert row["built"].endswith("+00:00") and Path(row["folder"]) == folder.resolve()
     text = invoke("list").stdout
@@ -48,6 +48,19 @@ def test_built_and_damaged_outputs(project: Path, invoke: Invoke, damage: str) -
     assert states(invoke, "add")["add"]["state"] == "damaged"
     shutil.rmtree(folder)
     assert states(invoke, "add")["add"]["state"] == "never built"
+
+
+def test_fresh_and_stale_outputs(project: Path, invoke: Invoke) -> None:
+    assert invoke("build").exit_code == 0
+    assert {row["state"] for row in states(invoke).values()} == {"fresh"}
+    text = (project / "olympus.toml").read_text()
+    (project / "olympus.toml").write_text(text + "[target.add.static]\nz = 3\n")
+    assert states(invoke, "add")["add"]["state"] == "stale"
+    (project / "olympus.toml").write_text(text)
+    (project / "model.py").write_text((project / "model.py").read_text() + "# a comment\n")
+    assert {row["state"] for row in states(invoke).values()} == {"stale"}
+    (project / "build" / ".olympus-index.json").unlink()
+    assert {row["state"] for row in states(invoke).values()} == {"built"}
 
 
 def test_a_project_without_targets(folder: Path, invoke: Invoke) -> None:

@@ -245,6 +245,26 @@ def test_gates_select_the_changed_targets(repository: Path, invoke: Invoke) -> N
     assert "--changed-since selects targets, and 'plain.py:f' is an entry" in result.stderr
 
 
+def test_the_files_that_the_last_trace_read_count(folder: Path, invoke: Invoke) -> None:
+    text = "".join(f'[target.{n}]\nentry = "{n}.py:f"\nargs.x = "f32[2]"\n' for n in "ab")
+    read = "import importlib, pathlib\nm = importlib.import_module('late')\n"
+    read += "text = pathlib.Path('scale.txt').read_text()\ndef f(x):\n    return x * float(text)\n"
+    files = {"a.py": read, "b.py": "def f(x):\n    return x\n", "late.py": "", "scale.txt": "2"}
+    for name, content in {**files, "olympus.toml": text, ".gitignore": "build/\n"}.items():
+        (folder / name).write_text(content)
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
+    for name, content in (("scale.txt", "3"), ("late.py", "x = 1\n")):
+        (folder / name).write_text(content)
+        assert selected(folder) == []
+        assert invoke("build").exit_code == 0
+        assert selected(folder) == ["a"]
+        commit(folder)
+        assert selected(folder) == []
+        for path in (folder / "build").glob(".olympus-index.json"):
+            path.unlink()
+
+
 def test_modules_are_found_in_the_first_folder(folder: Path) -> None:
     for name in ("a/m.py", "b/m.py", "b/p/__init__.py", "b/p/q.py", "b/space/r.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
