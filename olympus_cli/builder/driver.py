@@ -88,11 +88,12 @@ def build(
     with ExitStack() as stack:
         stack.enter_context(interrupts.terminations_raised())
         tasks, failed = plan(folders, root, options)
+        # entered before the locks, so that other builds do not wait for the uploads
+        shared = uploading(tasks, listener.on_warning, is_on=options.use is not None)
+        tasks, uploads = stack.enter_context(shared)
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
             lock = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(lock)
-        shared = uploading(tasks, listener.on_warning, is_on=options.use is not None)
-        tasks, uploads = stack.enter_context(shared)
         use = None if selected is None else IndexUse(root, selected.root)
         fresh = {} if use is None else use.fresh(tasks)
         waiting = {name: task for name, task in tasks.items() if name not in fresh}

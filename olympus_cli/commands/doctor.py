@@ -73,6 +73,8 @@ def _show(health: Health) -> None:
     else:
         stored = counted(health.store.results, "result")
         console.data(f"store    {health.store.path}: {stored}, {byte_size(health.store.bytes)}")
+        if health.store.remote is not None:
+            console.data(f"remote   {health.store.remote}")
         if health.store.problem is not None:
             console.data(f"store    {health.store.problem}")
     for problem in health.problems:
@@ -96,12 +98,16 @@ class Cache:
 
 @dataclass(frozen=True)
 class StoreHealth:
-    """The store of compilation results; `problem` is the reason why it cannot be written."""
+    """The store of compilation results, and the URL of the remote one without credentials.
+
+    `problem` is the reason why it cannot be written.
+    """
 
     path: Path
     results: int
     bytes: int
     problem: str | None
+    remote: str | None
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,9 @@ def _store(spec: CacheSpec) -> StoreHealth | None:
         folder = folder.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         problem = f"{folder} cannot be written: results are not stored"
-    return StoreHealth(spec.folder, len(files), sum(file.bytes for file in files), problem)
+    return StoreHealth(
+        spec.folder, len(files), sum(file.bytes for file in files), problem, spec.remote
+    )
 
 
 def _cache(folder: Path) -> Cache:

@@ -64,6 +64,8 @@ def cache_of(settings: Section, root: Path) -> CacheSpec:
         spec = CacheSpec(root / settings.path("cache", ""))
     elif not isinstance(value, bool):
         settings.wrong("cache", "true, false or the path of a folder", value)
+    elif not value:
+        spec = CacheSpec()
     remote = settings.text("remote-cache", "") or None
     mode = settings.choice("remote-cache-mode", MODES)
     if remote is not None and not _URL.fullmatch(remote):
@@ -72,8 +74,6 @@ def cache_of(settings: Section, root: Path) -> CacheSpec:
     if remote is not None and remote != without_credentials(remote):
         hint = f"{REMOTE}_TOKEN has a token, and {REMOTE} a URL with user and password"
         settings.fail("remote-cache", "has credentials, which the environment must have", hint)
-    if value is False:
-        return CacheSpec()
     return _with_environment(replace(spec, remote=remote, read_only=mode == "read-only"))
 
 

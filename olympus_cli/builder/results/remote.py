@@ -124,7 +124,7 @@ class GuardedRemote:
         try:
             return within(TRANSFER_LIMIT, lambda: work(self._connected()))
         except RemoteError as error:
-            self.failures.add(str(error), error.is_fatal)
+            self.failures.add(_redacted(str(error)), error.is_fatal)
         except Exception as error:  # of a library, in whichever class
             self.failures.add(f"{type(error).__name__}: {_redacted(str(error))}", is_fatal=False)
         return otherwise

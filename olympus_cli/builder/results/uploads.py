@@ -52,7 +52,7 @@ class Uploads:
                 self._waiting.append(backend.result.key)
         self._continue()
 
-    def finish(self, limit: float = END_LIMIT) -> int:
+    def finish(self, limit: float) -> int:
         """Wait for the uploads, at most `limit` seconds; return the number of unfinished ones."""
         deadline = time.monotonic() + limit
         while (self._waiting or self._is_busy) and not self._has_ended:
@@ -134,7 +134,7 @@ def uploading(
         shared = {name: replace(task, spec=specs[name]) for name, task in tasks.items()}
         with closing(Uploads(cache)) as uploads:
             yield shared, uploads
-            unfinished = uploads.finish()
+            unfinished = uploads.finish(END_LIMIT)
         warning = Failures(cache.state).warning(url)
         if warning is None and unfinished:
             late = counted(unfinished, "result")

@@ -90,6 +90,12 @@ def test_the_store_of_a_project_is_used(
     result = invoke("cache", "path")
     assert result.exit_code == 2 and "the store of results is off" in result.stderr
     assert "store    off" in invoke("doctor").stdout
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", str(folder / "variable"))  # it takes precedence
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", "https://me:secret@example.com/a")
+    text = invoke("doctor").stdout
+    assert f"store    {folder / 'variable'}: 0 results" in text
+    assert "remote   https://example.com/a" in text and "secret" not in text
+    monkeypatch.delenv("OLYMPUS_CACHE_DIR")
     (folder / "olympus.toml").write_text("[project]\ncache = 1\n")
     assert "must be true, false or the path of a folder; got" in invoke("cache", "path").stderr
     monkeypatch.setenv("OLYMPUS_CACHE_DIR", "")

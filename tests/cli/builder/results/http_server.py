@@ -21,6 +21,7 @@ class CacheServer:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.fault = ""
         self.fault_at = (0, "")
+        self.slow_methods = ("GET", "HEAD", "PUT")
         self.released = threading.Event()
         server = self
 
@@ -39,7 +40,7 @@ class CacheServer:
                 self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 if server.fault.isdigit():
                     self._answer(int(server.fault), b"refused")
-                elif server.fault == "slow":
+                elif server.fault == "slow" and self.command in server.slow_methods:
                     server.released.wait(30)
                     self.close_connection = True
                 elif server.fault == "close":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from click.testing import Result
 
 from olympus.artifact import new_key
+from olympus_cli.builder.results import uploads
 from olympus_cli.history.build_figures import build_figures
 from olympus_cli.reports.json import read_report
 from tests.cli.builder.results.http_server import CacheServer, cache_server
@@ -356,6 +359,30 @@ def test_a_faulty_remote_store_is_one_warning(
     assert "warning" not in invoke("build").stderr
     assert {method for method, _, _ in server.requests} == {"GET"}
     assert not server.files
+
+
+def test_a_build_does_not_wait_long_for_uploads(
+    folder: Path, invoke: Invoke, server: CacheServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "END_LIMIT", 0.25)
+    server.fault, server.slow_methods = "slow", ("HEAD",)
+    checkout(folder, "one")
+    message = invoke("build").stderr
+    assert f"warning: the remote store {server.url}: 1 result not uploaded in 0.25 s" in message
+
+
+@pytest.mark.night
+def test_eight_builds_compile_each_program_once(folder: Path) -> None:
+    names = [f"project{number}" for number in range(8)]
+    more = TOML.replace("NAME", "second").replace("dense", "scaled")
+    builds = []
+    for name in names:
+        command = [sys.executable, "-m", "olympus_cli", "build"]
+        builds.append(subprocess.Popen(command, cwd=checkout(folder, name, more=more)))
+    assert [build.wait() for build in builds] == [0] * 8
+    reports = [json.loads(path.read_text()) for path in folder.glob("*/build/*/report.json")]
+    sources = [report["backends"][0]["result"]["source"] for report in reports]
+    assert sorted(sources) == ["compiled"] * 2 + ["local"] * 14
 
 
 def test_commands_besides_builds_read_the_remote_store(
