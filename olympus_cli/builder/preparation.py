@@ -8,6 +8,7 @@ have it.
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from pathlib import Path
 
 import olympus
@@ -24,8 +25,9 @@ _MODULES = (
 )
 
 
+@cache
 def prepare_workers() -> None:
-    """Import what every worker needs, and trace, lower and inspect a small program.
+    """Import what every worker needs, and trace, lower and inspect a small program, once.
 
     In a process that does not fork its workers this does nothing.
     """
