@@ -8,6 +8,7 @@ from types import FrameType
 
 from olympus_cli.faults.blame import is_python, is_users
 
+_WORKERS = "olympus_cli.workers."  # begins the names of modules that call the work of a process
 _IMPORT = "<frozen importlib"  # begins the file of Python's import system
 # Libraries of Python whose own reads do not change the result of a program that calls them.
 _HARMLESS = ("tempfile", "linecache", "logging", "warnings", "threading", "traceback")
@@ -18,10 +19,12 @@ def reading_line(*, direct: bool) -> str | None:
 
     With `direct`, the program itself must call the function that reads, or a module of Python that
     does. Otherwise, a library that the program calls may read. What a library reads while it is
-    imported is never the program's.
+    imported is never the program's, and neither is what the process itself reads.
     """
     for frame in _callers():
         file = frame.f_code.co_filename
+        if str(frame.f_globals.get("__name__", "")).startswith(_WORKERS):
+            return None  # its callers belong to the command, such as the script `olympus`
         if file.startswith(_IMPORT) or frame.f_globals.get("__name__") in _HARMLESS:
             return None
         if file.startswith("<") or is_python(file):

@@ -247,3 +247,15 @@ def test_an_unknown_target_is_an_error_as_before(work: Path, invoke: Invoke) -> 
     for command in ("build", "explain"):
         result = invoke(command, "nothing")
         assert result.exit_code == 2 and "no target is named 'nothing'" in result.stderr
+
+
+def test_the_script_that_starts_the_command_is_not_the_program(work: Path) -> None:
+    script = work / "olympus-script"  # an installed one is a file of no package
+    script.write_text("from olympus_cli.__main__ import main\nmain()\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    environment.pop("JAX_PLATFORMS", None)  # without it, OLYMPUS looks for accelerators in /dev
+    command = [sys.executable, str(script), "build", "g", "--force"]
+    run = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    index = json.loads((work / "build" / INDEX).read_text())
+    assert index["targets"]["g"]["always"] == []
