@@ -26,6 +26,7 @@ from olympus_cli.builder.freshness.inputs import (
     PackageInput,
     StatusInput,
     VariableInput,
+    WorkingDirectoryInput,
     environment_digest,
     file_digest,
     importable_names,
@@ -112,6 +113,8 @@ class Collector:
             for name in reads.variables
             if name not in own_variables and not _NO_INPUT.fullmatch(name)
         )
+        if reads.working_directory:
+            inputs.append(WorkingDirectoryInput(self._here.text(os.getcwd())))
         if reads.whole_environment:
             inputs.append(EnvironmentInput(environment_digest(os.environ)))
         return inputs

@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -277,6 +277,23 @@ class EnvironmentInput(Input):
         return DigestChanged("environment, all of whose variables the program reads,")
 
 
+class WorkingDirectoryInput(Input):
+    """The working directory of a program that reads it, or a path that is relative to it."""
+
+    kind = "working directory"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def is_same(self, here: Here) -> bool:
+        return here.text(os.getcwd()) == self.path
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import PartChanged
+
+        return PartChanged(self.kind, self.path, here.text(os.getcwd()))
+
+
 class MachineInput(Input):
     """The Python version and the processor of this machine, as texts by name."""
 
@@ -301,7 +318,7 @@ KINDS: Mapping[str, Callable[..., Input]] = {
     kind.kind: kind
     for kind in (
         *(FileInput, PackageInput, FolderInput, KindInput, StatusInput),
-        *(VariableInput, EnvironmentInput, MachineInput),
+        *(VariableInput, EnvironmentInput, WorkingDirectoryInput, MachineInput),
     )
 }
 
@@ -359,11 +376,13 @@ def environment_digest(variables: Mapping[str, str]) -> str:
 
 def machine_facts() -> dict[str, str]:
     """Return the facts about this Python and this processor that a program depends on."""
-    system = os.uname()
+    system, processor = os.uname(), _processor_list()
+    features = processor.get("flags") or processor.get("Features") or ""
     return {
         "Python": f"{sys.implementation.name} {sys.version.partition(' ')[0]}",
         "machine": f"{system.sysname} {system.machine}",
-        "processor features": " ".join(sorted(set(_processor_features()))),
+        "processor": processor.get("model name", ""),  # estimates use its figures
+        "processor features": " ".join(sorted(set(features.split()))),
         "processors": str(_processors()),
     }
 
@@ -373,16 +392,19 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _processor_features() -> Iterable[str]:
-    """Return the features of the first processor in Linux's list; none without a list."""
+def _processor_list() -> Mapping[str, str]:
+    """Return the facts about the first processor in Linux's list by name; none without a list."""
+    facts: dict[str, str] = {}
     try:
-        with open("/proc/cpuinfo", "rb") as file:
-            for line in file:
-                if line.startswith((b"flags", b"Features")):
-                    return line.decode(errors="replace").partition(":")[2].split()
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in iter(file.readline, "\n"):  # an empty line ends the first processor
+                name, colon, value = line.partition(":")
+                if not colon:
+                    break
+                facts[name.strip()] = value.strip()
     except OSError:
         pass
-    return ()
+    return facts
 
 
 def _recorded_value(name: str, value: str | None) -> str | None:

@@ -20,8 +20,9 @@ class Reads:
 
     `started` is the time at which the recording began, in nanoseconds. `folders` were searched for
     modules. `statuses` are paths whose size or time was read, and `kinds` paths that were only
-    looked for. `always` has the sources without a state, each with the "file:line" of its first
-    read, empty if it is not known.
+    looked for. `working_directory` is True if a path was relative, or the folder was read. `always`
+    has the sources without a state, each with the "file:line" of its first read, empty if it is not
+    known.
     """
 
     started: int
@@ -31,4 +32,5 @@ class Reads:
     statuses: tuple[str, ...]
     variables: tuple[str, ...]
     whole_environment: bool
+    working_directory: bool
     always: Mapping[str, str]

@@ -62,7 +62,7 @@ class Recorder:
         self._variables: dict[str, None] = {}
         self._written: set[str] = set()
         self._set_variables: set[str] = set()
-        self._whole_environment = False
+        self._whole_environment = self._working_directory = False
         self._always: dict[str, str] = {}
         self.generators = Generators(functools.partial(self.always, RANDOM, direct=False))
 
@@ -76,6 +76,10 @@ class Recorder:
             self._add(self._files, args[0])
         elif (source := _EVENTS.get(event)) is not None:
             self.always(source, direct=False)
+
+    def working_directory(self) -> None:
+        """Record that the program reads the working directory, or a path relative to it."""
+        self._working_directory |= reading_line(direct=False) is not None
 
     def _open(self, path: object, flags: int) -> None:
         name = _absolute(path)
@@ -94,6 +98,8 @@ class Recorder:
             return
         if name.endswith(".pyc"):
             name = _source(name)
+        if not os.path.isabs(os.fsdecode(path)):  # type: ignore[arg-type]
+            self.working_directory()
         paths[name] = None
 
     def status(self, path: object) -> None:
@@ -138,6 +144,7 @@ class Recorder:
             tuple(self._statuses),
             tuple(self._variables),
             self._whole_environment,
+            self._working_directory,
             always,
         )
 

@@ -35,6 +35,8 @@ def replacements(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
     yield random.Random, "seed", _noting_self(random.Random.seed, chance)
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
         yield numpy_random, "seed", recorder.generators.seeding("numpy.random", numpy_random.seed)
+    for name in ("getcwd", "getcwdb"):
+        yield os, name, _noting(getattr(os, name), recorder.working_directory)
     for name in ("stat", "lstat", "access"):
         yield os, name, _with_first(getattr(os, name), recorder.status)
     variables: Any = type(os.environ)

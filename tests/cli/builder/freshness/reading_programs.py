@@ -93,8 +93,12 @@ READS = {
     ),
 }
 
-#: A source that reads every variable.
-WHOLE = {"whole_environment": "import os\nx = dict(os.environ)"}
+#: Sources that read every variable, the working directory, and a file by its absolute path.
+OTHERS = {
+    "whole_environment": "import os\nx = dict(os.environ)",
+    "getcwd": "from pathlib import Path\nx = Path.cwd()",
+    "absolute": "from pathlib import Path\nx = Path(__file__).with_name('data.txt').read_text()",
+}
 
 #: Sources that must not add an entry to a field of `Reads`.
 NOT_READ = {
@@ -110,7 +114,7 @@ NOT_READ = {
 SOURCES = {
     **{name: row[0] for name, row in ALWAYS.items()},
     **STEADY,
-    **WHOLE,
+    **OTHERS,
     **{name: row[0] for name, row in READS.items()},
     **{name: row[0] for name, row in NOT_READ.items()},
 }

@@ -22,6 +22,7 @@ from olympus_cli.builder.freshness.inputs import (
     PackageInput,
     StatusInput,
     VariableInput,
+    WorkingDirectoryInput,
     environment_digest,
     file_digest,
     importable_names,
@@ -197,9 +198,18 @@ def test_a_secret_is_stored_as_a_digest(name: str, monkeypatch: pytest.MonkeyPat
 def test_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     found = MachineInput(machine_facts())
     assert found.is_same(Here("/"))
-    monkeypatch.setattr(inputs, "_processor_features", lambda: ["mmx"])
+    monkeypatch.setattr(inputs, "_processor_list", lambda: {"flags": "mmx", "model name": "x"})
     assert not found.is_same(Here("/"))
-    assert str(found.reason(Here("/"))).startswith("processor features: ")
+    assert str(found.reason(Here("/"))).endswith(" -> x")
     monkeypatch.undo()
     monkeypatch.setattr(inputs, "_processors", lambda: 1000)
     assert str(found.reason(Here("/"))).endswith("-> 1000")
+
+
+def test_the_working_directory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    found = WorkingDirectoryInput(".")
+    assert found.is_same(Here(str(project)))
+    monkeypatch.chdir(project / "pack")
+    assert not found.is_same(Here(str(project)))
+    assert str(found.reason(Here(str(project)))) == "working directory: . -> pack"

@@ -63,3 +63,9 @@ def test_results_of_the_program_are_not_inputs(
 def test_the_whole_environment_is_recorded_as_such(reads: dict[str, Any]) -> None:
     assert reads["whole_environment"]["whole_environment"] is True
     assert reads["plain"]["whole_environment"] is False
+
+
+@pytest.mark.parametrize("name", ["open", "exists", "getcwd"])
+def test_a_relative_path_depends_on_the_working_directory(name: str, reads: dict[str, Any]) -> None:
+    assert reads[name]["working_directory"] is True
+    assert reads["absolute"]["working_directory"] is False
