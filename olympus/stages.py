@@ -14,6 +14,7 @@ from olympus_core.xla import Rates as Rates
 from olympus_core.xla import checked_options as checked_options
 from olympus_core.xla import device_config as device_config
 from olympus_core.xla import device_model as device_model
+from olympus_core.xla import driver_digest as driver_digest
 from olympus_core.xla import is_attached as is_attached
 from olympus_core.xla import optimize_options as optimize_options
 from olympus_core.xla import shipped_devices as shipped_devices

@@ -45,6 +45,7 @@ from olympus_core.xla.runtime.devices import (
     topology_devices,
     versions,
 )
+from olympus_core.xla.runtime.driver_digest import driver_digest
 from olympus_core.xla.runtime.executable import (
     CompileOnlyExecutable,
     Executable,
@@ -147,6 +148,7 @@ __all__ = [
     "device_of",
     "devices",
     "donated_twice",
+    "driver_digest",
     "ensure_lapack",
     "execution_error",
     "expect_devices",

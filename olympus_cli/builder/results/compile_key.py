@@ -13,6 +13,7 @@ import json
 import re
 from typing import NamedTuple
 
+from olympus.stages import driver_digest
 from olympus_cli.builder.key import compiler_facts, digest_of, inspections_of, profile_options
 from olympus_cli.program.stages import Unit
 from olympus_cli.spec.model import TargetSpec
@@ -46,6 +47,7 @@ def compile_key(spec: TargetSpec, unit: Unit) -> CompileKey:
             dict(spec.compiler_options),
         ],
         "inspections": inspections_of(unit),
+        "driver": driver_digest(),  # of two checkouts of OLYMPUS with one version
         **compiler_facts(unit.backend),
     }
     return CompileKey(digest_of(json.dumps(facts, sort_keys=True)), lines)

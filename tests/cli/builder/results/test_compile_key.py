@@ -10,6 +10,7 @@ import pytest
 from olympus.analysis import Relocation
 from olympus.artifact import Host
 from olympus.errors import ArtifactError
+from olympus_cli.builder.results import compile_key as module
 from olympus_cli.builder.results.compile_key import CompileKey, compile_key, numbered_lines
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.resolve import Request
@@ -74,10 +75,13 @@ def test_the_key_has_the_options_the_environment_and_the_machine(
     with monkeypatch.context() as patch:
         patch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
         keys.append(compile_key(spec, unit).digest)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "driver_digest", lambda: "of another checkout of OLYMPUS")
+        keys.append(compile_key(spec, unit).digest)
     host = replace(Host.here(), cpu_features=())
     monkeypatch.setattr(Host, "here", lambda: host)
     keys.append(compile_key(spec, unit).digest)
-    assert len({*keys}) == len(keys) == 5
+    assert len({*keys}) == len(keys) == 6
 
 
 def test_lines_are_numbered_in_the_order_of_their_first_occurrence() -> None:
