@@ -48,6 +48,8 @@ _LOADED_LATE = (
 )
 #: Read as modules are imported: with other values, a process must import them itself.
 _READ_ONCE = ("JAX_", "LD_", "MALLOC_", "OLYMPUS_", "OMP_", "PYTHON", "TF_", "XLA_")
+#: Of these, the variables of the stores of results, which are read for each project.
+_READ_LATER = ("OLYMPUS_CACHE_DIR", "OLYMPUS_REMOTE_CACHE")
 
 
 @contextlib.contextmanager
@@ -94,7 +96,11 @@ def _started() -> Iterator[_Server]:
 
 def read_once(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a process reads as it imports modules."""
-    return {name: value for name, value in environment.items() if name.startswith(_READ_ONCE)}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_READ_ONCE) and not name.startswith(_READ_LATER)
+    }
 
 
 @dataclass(frozen=True)

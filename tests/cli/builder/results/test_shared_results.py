@@ -158,41 +158,12 @@ def test_a_gpu_program_from_the_store_has_the_figures_of_its_compilation(
     check_equal(project / "build/one", folder / "compiled")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("* 2.0", "* 2.5"),
-        lambda text: text.replace('scope("layer")', 'scope("other")'),
-        lambda text: text.replace("y = np.tanh(x @ w)", "z = x @ w\n        y = np.tanh(z)"),
-    ],
-    ids=["constant", "scope", "lines"],
-)
-def test_another_program_is_compiled(
-    change: Callable[[str], str], folder: Path, invoke: Invoke
-) -> None:
+def test_another_program_is_compiled(folder: Path, invoke: Invoke) -> None:
     checkout(folder, "one")
     invoke("build")
-    other = checkout(folder, "two", change(PROGRAM))
+    other = checkout(folder, "two", PROGRAM.replace("* 2.0", "* 2.5"))
     invoke("build")
     assert origin(other) == "compiled"
-
-
-def test_other_options_and_flags_are_compiled(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout(folder, "one")
-    invoke("build")
-    options = "compiler-options = { xla_cpu_enable_fast_math = true }\n"
-    second = checkout(folder, "two", more=options)
-    invoke("build")
-    assert origin(second) == "compiled"
-    third = checkout(folder, "three", more='optimize = "fast-build"\n')
-    invoke("build")
-    assert origin(third) == "compiled"
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
-    fourth = checkout(folder, "four")
-    invoke("build")
-    assert origin(fourth) == "compiled"
 
 
 def test_commands_use_the_store(folder: Path, invoke: Invoke) -> None:
