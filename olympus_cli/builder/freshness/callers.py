@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import FrameType
 
 from olympus_cli.faults.blame import is_python, is_users
@@ -34,6 +36,32 @@ def reading_line(*, direct: bool) -> str | None:
         if direct:
             return None
     return None
+
+
+def calls_with_seed(names: Collection[str]) -> bool:
+    """Return True if the code that reads now is a call of one of `names` with an argument.
+
+    NumPy's `RandomState(seed)` first reads a random source, and replaces it by the seed.
+    """
+    *_, frame = python_callers()
+    place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line, last, column, end = place
+    if line is None or last is None or column is None or end is None:
+        return False
+    lines = [linecache.getline(frame.f_code.co_filename, n).encode() for n in range(line, last + 1)]
+    if not all(lines):
+        return False
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][column:]
+    try:
+        call = ast.parse(b"".join(lines).decode(), mode="eval").body
+    except (SyntaxError, UnicodeDecodeError, ValueError):
+        return False
+    if not isinstance(call, ast.Call):
+        return False
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    seeds = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return name in names and bool(seeds) and ast.unparse(seeds[0]) != "None"
 
 
 def python_callers() -> Iterator[FrameType]:

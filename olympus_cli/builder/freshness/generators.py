@@ -1,4 +1,4 @@
-"""The generators of random numbers of a process, and whether a program drew from them unseeded.
+"""The generators of random numbers of a process, and whether a program draws from them unseeded.
 
 Python's `random` and NumPy's legacy functions share one generator each. A program that seeds it
 first draws the same numbers in every process.
@@ -8,57 +8,79 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 _NUMPY = "numpy.random"
-_UNDRAWN = 623  # the position of NumPy's Mersenne Twister before its first number
+_SEEDING = frozenset({"seed", "setstate", "set_state"})
+# Functions that draw nothing from the shared generator.
+_NOT_DRAWING = frozenset({"getstate", "get_state", "default_rng"})
 
 
 class Generators:
-    """Observes the two generators; `drawn` is called at a read that depends on chance."""
+    """Observes the two generators; `drawn` is called at each draw from an unseeded one."""
 
     def __init__(self, drawn: Callable[[], None]) -> None:
         self._drawn = drawn
         self._seeded: set[str] = set()
-        self._state = random.getstate()
+        self._originals: list[tuple[ModuleType, str, Any]] = []
         self._is_importing = False
+
+    def start(self) -> None:
+        """Observe the generators of the modules that are imported now."""
+        self._observe(random)
+        if (numpy_random := sys.modules.get(_NUMPY)) is not None:
+            self._observe(numpy_random)
+
+    def stop(self) -> None:
+        """Put the functions of the modules back."""
+        while self._originals:
+            setattr(*self._originals.pop())
 
     def before_import(self, module: str) -> None:
         """Observe NumPy's generator from the import of its module on."""
         if module == _NUMPY and module not in sys.modules and not self._is_importing:
             self._is_importing = True
-            numpy_random = importlib.import_module(module)
-            numpy_random.seed = self.seeding(_NUMPY, numpy_random.seed)  # type: ignore[attr-defined]
+            self._observe(importlib.import_module(module))
 
-    def seeding(self, generator: str, seed: Callable[..., Any]) -> Callable[..., Any]:
+    def _observe(self, module: ModuleType) -> None:
+        for name, function in _functions(module):
+            self._originals.append((module, name, function))
+            replace = self._seeding if name in _SEEDING else self._drawing
+            setattr(module, name, replace(module.__name__, function))
+
+    def _drawing(self, generator: str, draw: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a replacement of a function that draws from a generator."""
+
+        @functools.wraps(draw)
+        def replacement(*args: Any, **options: Any) -> Any:
+            if generator not in self._seeded:
+                self._drawn()
+            return draw(*args, **options)
+
+        return replacement
+
+    def _seeding(self, generator: str, seed: Callable[..., Any]) -> Callable[..., Any]:
         """Return a replacement of a function that seeds a generator."""
 
         @functools.wraps(seed)
         def replacement(*args: Any, **options: Any) -> Any:
-            value = next(iter((*args, *options.values())), None)
-            if value is None or (generator not in self._seeded and self._has_changed(generator)):
+            if next(iter((*args, *options.values())), None) is None:
                 self._drawn()
-            if value is not None:
+            else:
                 self._seeded.add(generator)
             return seed(*args, **options)
 
         return replacement
 
-    def were_drawn(self) -> bool:
-        """Return True if a number was drawn from a generator without a seed."""
-        return any(
-            generator not in self._seeded and self._has_changed(generator)
-            for generator in ("random", _NUMPY)
-        )
 
-    def _has_changed(self, generator: str) -> bool:
-        if generator == "random":
-            return random.getstate() != self._state
-        legacy = sys.modules.get(f"{_NUMPY}.mtrand")
-        if legacy is None:
-            return False
-        state = legacy._rand.get_state(legacy=False)
-        return bool(state["state"]["pos"] != _UNDRAWN or state["has_gauss"])
+def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the public functions of a module that use its shared generator."""
+    for name in (*module.__all__, "seed"):
+        function = getattr(module, name, None)
+        if callable(function) and not inspect.isclass(function) and name not in _NOT_DRAWING:
+            yield name, function

@@ -16,7 +16,7 @@ from importlib.util import source_from_cache
 from types import ModuleType
 from typing import Any
 
-from olympus_cli.builder.freshness.callers import python_callers, reading_line
+from olympus_cli.builder.freshness.callers import calls_with_seed, python_callers, reading_line
 from olympus_cli.builder.freshness.generators import Generators
 from olympus_cli.builder.freshness.reads import (
     LISTING,
@@ -46,6 +46,8 @@ _ONLY_KIND = frozenset(
     {"exists", "lexists", "isfile", "isdir", "islink", "ismount", "samefile", "realpath"}
     | {"is_file", "is_dir", "is_symlink", "is_mount", "resolve", "_joinrealpath"}
 )
+# Classes of NumPy that read the random source of the system also if they get a seed.
+_SEEDED = ("RandomState",)
 # Modules that read variables for themselves: the command line, and what shows its output.
 _OWN = frozenset({"olympus_cli", "rich", "click", "subprocess"})
 
@@ -129,11 +131,14 @@ class Recorder:
         if source not in self._always and (place := reading_line(direct=direct)) is not None:
             self._always[source] = place
 
+    def entropy(self) -> None:
+        """Record that the program reads the random source of the system."""
+        if RANDOM not in self._always and not calls_with_seed(_SEEDED):
+            self.always(RANDOM, direct=False)
+
     def reads(self) -> Reads:
         """Return what was read until now."""
         always = dict(self._always)
-        if self.generators.were_drawn():
-            always.setdefault(RANDOM, "")
         for name in sorted(NATIVE_READERS & sys.modules.keys()):
             always.setdefault(f"{NATIVE} ({name})", "")
         return Reads(

@@ -38,6 +38,8 @@ def recording(ignored: str) -> Iterator[Recorder]:
         for place, name, replacement in replacements(recorder):
             stack.callback(setattr, place, name, getattr(place, name))
             setattr(place, name, replacement)
+        recorder.generators.start()
+        stack.callback(recorder.generators.stop)
         _active[:] = [recorder]
         try:
             yield recorder

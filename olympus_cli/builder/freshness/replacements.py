@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,11 +29,8 @@ def replacements(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
     for name, arguments in _PRESENT.items():
         yield time, name, _noting(getattr(time, name), clock, arguments)
     for module, name in ((os, "urandom"), (random, "_urandom")):
-        yield module, name, _noting(getattr(module, name), chance)
-    yield random, "seed", recorder.generators.seeding("random", random.seed)
+        yield module, name, _noting(getattr(module, name), recorder.entropy)
     yield random.Random, "seed", _noting_self(random.Random.seed, chance)
-    if (numpy_random := sys.modules.get("numpy.random")) is not None:
-        yield numpy_random, "seed", recorder.generators.seeding("numpy.random", numpy_random.seed)
     for name in ("getcwd", "getcwdb"):
         yield os, name, _noting(getattr(os, name), recorder.working_directory)
     for name in ("stat", "lstat", "access"):

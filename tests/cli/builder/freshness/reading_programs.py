@@ -25,11 +25,15 @@ ALWAYS = {
     "datetime": ("import datetime\n\nt = datetime.datetime.now()", CLOCK, 3),
     "today": ("from datetime import date\nt = date.today()", CLOCK, 2),
     "datetime64": ("import numpy as np\nt = np.datetime64('now')", CLOCK, 2),
-    "random": ("import random\nx = random.random()", RANDOM, None),
+    "random": ("import random\nx = random.random()", RANDOM, 2),
+    "random_from": ("from random import choice\nx = choice('ab')", RANDOM, 2),
     "random_instance": ("import random\nx = random.Random().random()", RANDOM, 2),
     "seed_of_time": ("import random\nrandom.seed()", RANDOM, 2),
-    "seeded_late": ("import random\nx = random.random()\nrandom.seed(1)", RANDOM, 3),
-    "numpy_legacy": ("import numpy as np\nx = np.random.rand(3)", RANDOM, None),
+    "seeded_late": ("import random\nx = random.random()\nrandom.seed(1)", RANDOM, 2),
+    "numpy_legacy": ("import numpy as np\nx = np.random.rand(3)", RANDOM, 2),
+    "random_state_unseeded": ("import numpy as np\nx = np.random.RandomState()", RANDOM, 2),
+    "random_state_none": ("import numpy as np\nx = np.random.RandomState(None)", RANDOM, 2),
+    "numpy_sample": ("import numpy as np\n\nx = np.random.sample(3)", RANDOM, 3),
     "numpy_generator": ("import numpy as np\nx = np.random.default_rng().random()", RANDOM, 2),
     "urandom": ("import os\nx = os.urandom(4)", RANDOM, 2),
     "uuid": ("import uuid\nx = uuid.uuid4()", RANDOM, 2),
@@ -56,6 +60,10 @@ STEADY = {
     "temporary": "import tempfile\nwith tempfile.TemporaryDirectory() as d:\n    pass",
     "logging": "import logging\nlogging.getLogger('x').warning('w')",
     "imports_library": "import library",
+    "random_state": "import numpy as np\nx = np.random.RandomState(seed=1).rand(3)",
+    "random_state_from": "from numpy.random import RandomState as R, RandomState\n"
+    "x = RandomState(\n    1,\n).rand(3)",
+    "numpy_state": "import numpy as np\nnp.random.set_state(np.random.RandomState(1).get_state())",
 }
 
 #: Sources that read files, variables and the state of paths: field of `Reads` and expected entries.
@@ -137,7 +145,9 @@ def write_project(folder: Path) -> None:
     installed = folder / "lib/site-packages"
     installed.mkdir(parents=True)
     (installed / "library.py").write_text(
-        "import os, time\n\nSTART = time.time(), os.urandom(2), os.listdir('.')\n\n\n"
+        "import os, random, time\nimport numpy as np\n\n"
+        "START = time.time(), os.urandom(2), os.listdir('.')\n"
+        "DRAWN = np.random.rand(1), random.random()\n\n\n"
         "def draw():\n    return os.urandom(2)\n"
     )
 
