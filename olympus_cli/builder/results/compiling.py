@@ -89,8 +89,7 @@ class Compiling:
         on_stage: OnStage,
         on_begin: Callable[[], None],
     ) -> Obtained:
-        # the functions of the user that inspect a program are called by its compilation only
-        if stores is None or unit.lowered.has_inspections:
+        if stores is None or not _can_be_stored(unit):
             program.compile_unit(unit, on_begin)
             return _compiled(program, unit, None)
         key = compile_key(program.spec, unit)
@@ -129,6 +128,15 @@ class Compiling:
             return None
         unit.compile_seconds = time.perf_counter() - begin
         return Obtained(result, origin)
+
+
+def _can_be_stored(unit: Unit) -> bool:
+    """Return True if a stored result has all effects of the compilation of a unit.
+
+    The functions of the user that inspect a program are called by its compilation only. For
+    several devices, the compiler chooses shardings, which a result does not have.
+    """
+    return not unit.lowered.has_inspections and unit.lowered.num_devices == 1
 
 
 @dataclass(frozen=True)

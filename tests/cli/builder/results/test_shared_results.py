@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from olympus import artifact
 from olympus.artifact import new_key
 from olympus_cli.builder.results import uploads
 from olympus_cli.history.build_figures import build_figures
@@ -212,6 +213,21 @@ def test_a_program_that_calls_the_user_is_compiled(folder: Path, invoke: Invoke)
         checkout(folder, name)
         Path("olympus.toml").write_text(text)
         assert "inspected" in invoke("build").stderr
+
+
+def test_a_program_for_several_devices_is_compiled(folder: Path, invoke: Invoke) -> None:
+    """The compiler chooses shardings of its results, which the bundle has."""
+    manifests = []
+    for name in ("one", "two"):
+        project = checkout(folder, name)
+        text = TOML.replace("NAME", "several") + "mesh = { d = 2 }\n"
+        sharded = '{ shape = "f32[8,16]", sharding = ["d"] }'
+        Path("olympus.toml").write_text(text.replace('"f32[8,16]"', sharded))
+        invoke("build")
+        assert origin(project) == "compiled"
+        bundle = artifact.load(project / "build/several/several.olympus")
+        manifests.append(bundle.manifest.executables[0].shardings)
+    assert manifests[0] == manifests[1] and manifests[0] is not None
 
 
 def test_a_damaged_result_is_compiled_again(folder: Path, invoke: Invoke, store: Path) -> None:
