@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from olympus.analysis import Relocation
-from olympus.errors import ArtifactError, OlympusError
+from olympus.errors import ArtifactError, BackendError, OlympusError
 from olympus_cli.builder.results.compile_key import CompileKey, Line, compile_key
 from olympus_cli.builder.results.entry import decoded, encoded
 from olympus_cli.builder.results.local import LocalStore
@@ -123,6 +123,8 @@ class Compiling:
                 unit.compiled = unit.lowered.load(result.executable)
             else:
                 unit.compiled = unit.lowered.read_compiled(result.hlo, result.executable)
+        except BackendError:  # it cannot be loaded without its device, and is compiled
+            return None
         except ArtifactError as error:
             stores.local.problems.append(f"the result {key.digest} is not used: {error}")
             return None

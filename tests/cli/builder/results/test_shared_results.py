@@ -149,14 +149,17 @@ def test_outputs_from_the_store_equal_those_of_a_compilation(folder: Path, invok
 def test_a_gpu_program_from_the_store_has_the_figures_of_its_compilation(
     folder: Path, invoke: Invoke
 ) -> None:
-    project = checkout(folder, "one", more='backends = ["gpu:h200"]\n')
+    project = checkout(folder, "one", more='backends = ["gpu:h200", "cpu"]\n')
     invoke("build")
     shutil.copytree(project / "build/one", folder / "compiled")
     shutil.rmtree(project / "build")
     (folder / "no-compiler").touch()
     invoke("build")
-    assert origin(project) == "local"
+    assert origin(project) == origin(project, 1) == "local"
     check_equal(project / "build/one", folder / "compiled")
+    (folder / "no-compiler").unlink()
+    shutil.rmtree(project / "build")
+    invoke("report", "one", "--profile")  # without a GPU, nothing is loaded to run
 
 
 def test_another_program_is_compiled(folder: Path, invoke: Invoke) -> None:
