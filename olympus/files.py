@@ -21,3 +21,5 @@ from olympus_core.base.regular_files import path_text as path_text
 from olympus_core.base.regular_files import read_regular as read_regular
 from olympus_core.base.regular_files import source_line as source_line
 from olympus_core.base.regular_files import write_refusal as write_refusal
+from olympus_core.base.user_folders import user_cache_folder as user_cache_folder
+from olympus_core.base.user_folders import user_settings_folder as user_settings_folder

@@ -43,6 +43,7 @@ _FORM = "an entry is package.module:function or path/file.py:function"
 _OURS = frozenset(sys.stdlib_module_names) | {
     *("olympus", "olympus_core", "olympus_cli", "jaxlib", "numpy", "ml_dtypes", "scipy"),
     *("click", "rich", "pygments", "markdown_it", "mdurl", "tomli", "cryptography", "safetensors"),
+    "platformdirs",
     *("typing_extensions", "charset_normalizer"),  # of jaxlib and NumPy, where they are installed
 }
 

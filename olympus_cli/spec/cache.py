@@ -14,6 +14,7 @@ from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from olympus.errors import UsageError
+from olympus.files import user_cache_folder
 from olympus_cli.spec.section import Section
 
 #: The use of stored results: "read" and "write" them, or only "write" those of this compilation.
@@ -92,10 +93,9 @@ def _with_environment(spec: CacheSpec) -> CacheSpec:
 
 
 def _default_folder() -> Path | None:
-    """Return the folder in `XDG_CACHE_HOME`, or in `~/.cache`; None for a user without a home."""
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    base = folder if os.path.isabs(folder) else os.path.expanduser("~/.cache")
-    return Path(base, "olympus", "results") if os.path.isabs(base) else None
+    """Return the folder in the user's cache; None for a user without a home."""
+    folder = user_cache_folder()
+    return None if folder is None else folder / "results"
 
 
 def without_credentials(url: str) -> str:

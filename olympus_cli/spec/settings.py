@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from olympus.files import user_settings_folder
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.toml import load
 
@@ -23,13 +24,12 @@ class Settings:
 
 
 def _file() -> Path | None:
-    """Return the path of the settings: in `XDG_CONFIG_HOME`, or by default in `~/.config`.
+    """Return the path of the settings.
 
     None for a user without a home, for example in a container: no other place is the user's own.
     """
-    folder = os.environ.get("XDG_CONFIG_HOME", "")
-    base = folder if os.path.isabs(folder) else os.path.expanduser("~/.config")
-    return Path(base, "olympus", "config.toml") if os.path.isabs(base) else None
+    folder = user_settings_folder()
+    return None if folder is None else folder / "config.toml"
 
 
 def read_settings() -> Settings:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.json_records import parse_json
 from olympus_core.base.regular_files import read_regular
+from olympus_core.base.user_folders import user_cache_folder
 
 _MAX_BYTES = 2**20  # of a file
 _VERSION = 2  # increased with each change of the file; a file of version 1 has all but its origin
@@ -174,10 +175,9 @@ def cache_file(cpu: Cpu | None = None) -> Path | None:
     'cpu-29c58cb14a610e5f.json'
     """
     cpu = cpu or this_cpu()
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    base = folder if os.path.isabs(folder) else os.path.expanduser("~/.cache")
+    folder = user_cache_folder()
     digest = hashlib.sha256(f"{cpu.model}\n{cpu.threads}".encode()).hexdigest()[:16]
-    return Path(base, "olympus", f"cpu-{digest}.json") if os.path.isabs(base) else None
+    return None if folder is None else folder / f"cpu-{digest}.json"
 
 
 def kept_peaks() -> Kept:
