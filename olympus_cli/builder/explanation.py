@@ -31,19 +31,20 @@ def all_reasons(outcome: TargetOutcome) -> Iterator[str]:
     if outcome.failure is not None:
         yield outcome.failure.message
         return
-    texts = [reason.text for reason in (*outcome.traced_because, *outcome.reasons)]
-    yield from dict.fromkeys(texts)
+    from olympus_cli.builder.reasons import NeverBuilt  # takes a while, and most builds need none
+
+    reasons = [*outcome.traced_because, *outcome.reasons]
+    if any(reason.kind == NeverBuilt.__name__ for reason in reasons):
+        reasons = list(outcome.reasons)  # a target that was never built has no recorded inputs
+    texts = list(dict.fromkeys(reason.text for reason in reasons))
+    yield from texts
     if outcome.status == "fresh":
         yield _SAME if texts else f"unchanged: {outcome.unchanged}"
 
 
 def _folded(text: str, width: int | None) -> list[str]:
     if width is None:
-        return [_INDENT + text]
-    return textwrap.wrap(
-        text,
-        max(width, 2 * len(_INDENT)),
-        initial_indent=_INDENT,
-        subsequent_indent=f"{_INDENT}  ",
-        break_on_hyphens=False,
-    )
+        return [_INDENT + line for line in text.splitlines()]
+    room = max(width, 2 * len(_INDENT))
+    wrapper = textwrap.TextWrapper(room, _INDENT, f"{_INDENT}  ", break_on_hyphens=False)
+    return [part for line in text.splitlines() for part in wrapper.wrap(line)]

@@ -243,6 +243,19 @@ def test_a_target_that_is_no_longer_declared_is_forgotten(work: Path, invoke: In
     assert json.loads((work / "build" / INDEX).read_text())["targets"].keys() == {"f", "weighted"}
 
 
+def test_a_target_that_was_never_built_has_one_reason(work: Path, invoke: Invoke) -> None:
+    shutil.rmtree(work / "build")
+    lines = invoke("explain", "g").stdout.splitlines()
+    assert lines == ["stale   g", "        it has not been built before"]
+
+
+def test_a_failure_is_explained_with_its_lines(work: Path, invoke: Invoke) -> None:
+    (work / "other.py").write_text("def g(x:\n")
+    lines = invoke("explain", "g").stdout.splitlines()
+    assert lines[0] == "failed  g" and "other is not Python" in lines[1]
+    assert all(line.startswith(" " * 8) for line in lines[1:])
+
+
 def test_an_unknown_target_is_an_error_as_before(work: Path, invoke: Invoke) -> None:
     for command in ("build", "explain"):
         result = invoke(command, "nothing")
