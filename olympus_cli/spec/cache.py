@@ -69,9 +69,9 @@ def cache_of(settings: Section, root: Path) -> CacheSpec:
         spec = CacheSpec()
     remote = settings.text("remote-cache", "") or None
     mode = settings.choice("remote-cache-mode", MODES)
-    if remote is not None and not _URL.fullmatch(remote):
+    if remote is not None and (problem := url_problem(remote)) is not None:
         hint = 'such as "https://cache.example.com" or "s3://bucket/prefix"'
-        settings.fail("remote-cache", f"is {remote!r}, which is not a URL", hint)
+        settings.fail("remote-cache", problem, hint)
     if remote is not None and remote != without_credentials(remote):
         hint = f"{REMOTE}_TOKEN has a token, and {REMOTE} a URL with user and password"
         settings.fail("remote-cache", "has credentials, which the environment must have", hint)
@@ -82,9 +82,9 @@ def _with_environment(spec: CacheSpec) -> CacheSpec:
     folder, is_default = spec.folder, spec.is_default
     if (path := os.environ.get(FOLDER)) is not None:
         folder, is_default = (Path(path).absolute() if path else None), False
-    remote = os.environ.get(REMOTE, spec.remote) or None
-    if remote is not None and not _URL.fullmatch(remote):
-        raise UsageError(f"{REMOTE} is not a URL, such as https://cache.example.com")
+    remote = os.environ.get(REMOTE, spec.remote or "").strip() or None
+    if remote is not None and (problem := url_problem(remote)) is not None:
+        raise UsageError(f"{REMOTE} {problem}", hint="such as https://cache.example.com")
     mode = os.environ.get(MODE) or MODES[spec.read_only]
     if mode not in MODES:
         raise UsageError(f"{MODE} must be {' or '.join(MODES)}; got {mode!r:.40}")
@@ -98,8 +98,28 @@ def _default_folder() -> Path | None:
     return None if folder is None else folder / "results"
 
 
+def url_problem(url: str) -> str | None:
+    """Return the reason why the URL of a remote store is not used, without its text, or None.
+
+    >>> url_problem("me:secret@example.com")
+    'is not a URL'
+    """
+    if not _URL.fullmatch(url):
+        return "is not a URL"
+    try:
+        parts = urlsplit(url)
+        _ = parts.port, parts.hostname  # raise ValueError
+    except ValueError:
+        return "is a URL with an invalid host or port"
+    if parts.netloc and "@" in url.partition(parts.netloc)[2]:
+        return "is a URL with @ after the host; / @ ? # of a password are %2F %40 %3F %23"
+    return None
+
+
 def without_credentials(url: str) -> str:
     """Return a URL without user, password, query and fragment, which may have secrets.
+
+    `url_problem` returns None for it.
 
     >>> without_credentials("https://me:secret@cache.example.com/a?token=1")
     'https://cache.example.com/a'

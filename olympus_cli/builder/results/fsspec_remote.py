@@ -23,7 +23,7 @@ class FsspecRemote:
         try:
             import fsspec
         except ImportError:
-            text = f"{url} needs the package fsspec: {_INSTALL}"
+            text = f"{self._scheme}:// needs the package fsspec: {_INSTALL}"
             raise RemoteError(text, is_fatal=True) from None
         try:
             # an object that another machine has written meanwhile must be found

@@ -26,6 +26,8 @@ from olympus_cli.spec.cache import without_credentials
 TOKEN, HEADER = "OLYMPUS_REMOTE_CACHE_TOKEN", "OLYMPUS_REMOTE_CACHE_HEADER"
 
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _NAME = b"olympus-result"  # the path of the output in an action
 _MAX_ACTION = 2**20  # bytes
 _PIECE = 2**16
@@ -110,18 +112,33 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _authorization(url: str) -> dict[str, str]:
-    """Return the headers with the credentials of a URL or of the environment."""
+    """Return the headers with the credentials of a URL or of the environment.
+
+    Raises:
+        RemoteError: a variable is not valid in a header.
+    """
     headers = {}
-    name, colon, value = os.environ.get(HEADER, "").partition(":")
-    if colon:
-        headers[name.strip()] = value.strip()
+    if given := os.environ.get(HEADER, "").strip():
+        name, colon, value = given.partition(":")
+        if not colon or not _HEADER_NAME.fullmatch(name.strip()):
+            raise RemoteError(f"{HEADER} must be NAME: VALUE", is_fatal=True)
+        headers[name.strip()] = _header_value(value, HEADER)
     parts = urlsplit(url)
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-    elif token := os.environ.get(TOKEN):
-        headers["Authorization"] = f"Bearer {token}"
+    elif token := os.environ.get(TOKEN, "").strip():
+        headers["Authorization"] = f"Bearer {_header_value(token, TOKEN)}"
     return headers
+
+
+def _header_value(text: str, variable: str) -> str:
+    """Return the value of a header without blanks around it; an error does not show it."""
+    if not _HEADER_VALUE.fullmatch(value := text.strip()):
+        raise RemoteError(
+            f"{variable} has a character that is not allowed in a header", is_fatal=True
+        )
+    return value
 
 
 def action_result(digest: str, size: int) -> bytes:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from olympus_cli.builder.results.folder_remote import FolderRemote
 from olympus_cli.builder.results.fsspec_remote import FsspecRemote
+from olympus_cli.builder.results.redaction import redacted
 from olympus_cli.builder.results.remote_interface import (
     TRANSFER_LIMIT,
     Remote,
@@ -124,22 +125,13 @@ class GuardedRemote:
         try:
             return within(TRANSFER_LIMIT, lambda: work(self._connected()))
         except RemoteError as error:
-            self.failures.add(_redacted(str(error)), error.is_fatal)
-        except Exception as error:  # of a library, in whichever class
-            self.failures.add(f"{type(error).__name__}: {_redacted(str(error))}", is_fatal=False)
+            self.failures.add(redacted(str(error))[:300], error.is_fatal)
+        except Exception as error:  # of a library: its text may have a credential in any form
+            text = f"a request failed in its client with {type(error).__name__}"
+            self.failures.add(text, is_fatal=False)
         return otherwise
 
     def _connected(self) -> Remote:
         if self._remote is None:
             self._remote = remote_of(self._cache)
         return self._remote
-
-
-def _redacted(message: str) -> str:
-    """Return a message of a library without the credentials of the environment."""
-    for name, value in os.environ.items():
-        if len(value) >= 4 and any(word in name for word in ("TOKEN", "SECRET", "KEY", "PASSWORD")):
-            message = message.replace(value, "***")
-    if "@" in (url := os.environ.get(REMOTE, "")):
-        message = message.replace(url, without_credentials(url))
-    return message[:300]

@@ -37,16 +37,19 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     """Return the result of `function`, or its error.
 
     Raises:
-        RemoteError: it takes longer; its thread is abandoned.
+        RemoteError: it takes longer, and its thread is abandoned; or it raised a BaseException,
+            which would end this process.
     """
     results: list[T] = []
-    errors: list[BaseException] = []
+    errors: list[Exception] = []
 
     def run() -> None:
         try:
             results.append(function())
-        except BaseException as error:
+        except Exception as error:
             errors.append(error)
+        except BaseException as error:  # such as asyncio.CancelledError, or a panic of Rust
+            errors.append(RemoteError(f"its client ended with {type(error).__name__}"))
 
     thread = threading.Thread(target=run, name="olympus-remote", daemon=True)
     thread.start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import hashlib
 import os
 import re
@@ -19,6 +21,7 @@ import pytest
 from olympus_cli.builder.results import http_remote, remote
 from olympus_cli.builder.results.entry import decoded
 from olympus_cli.builder.results.http_remote import HttpRemote, action_result
+from olympus_cli.builder.results.redaction import redacted
 from olympus_cli.builder.results.remote import Failures, GuardedRemote, remote_of
 from olympus_cli.builder.results.remote_interface import RemoteError, within
 from olympus_cli.spec.cache import CacheSpec
@@ -182,19 +185,96 @@ def test_credentials_are_in_the_environment_only_and_in_no_message(
         assert "cret" not in line
 
 
-def test_a_library_s_message_has_no_credentials(
-    tmp_path: Path, server: CacheServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            ValueError("cannot sign with abcdefgh"),
+            " a request failed in its client with ValueError",
+        ),
+        (RemoteError("cannot sign with abcdefgh"), " cannot sign with ***"),
+        (asyncio.CancelledError(), " its client ended with CancelledError"),
+        (SystemExit(3), " its client ended with SystemExit"),
+    ],
+)
+def test_each_error_of_a_library_is_a_failure_without_credentials(
+    error: BaseException,
+    line: str,
+    tmp_path: Path,
+    server: CacheServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "abcdefgh")
+    monkeypatch.setenv("aws_secret_access_key", "abcdefgh")
 
     class Failing(HttpRemote):
         def get(self, key: str) -> bytes | None:
-            raise ValueError("cannot sign with abcdefgh")
+            raise error
 
     monkeypatch.setattr(remote, "remote_of", lambda _spec: Failing(server.url))
     guarded = GuardedRemote(stores("http", server, tmp_path))
     assert guarded.get(key_of(0)) is None
-    assert guarded.failures.lines() == [" ValueError: cannot sign with ***"]
+    assert guarded.failures.lines() == [line]
+
+
+def test_a_token_with_a_trailing_newline_is_used(
+    server: CacheServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_TOKEN", "s3cr3t\n")
+    remote_of(stores("http", server, tmp_path)).has(key_of(0))
+    assert authorization(server) == {"Bearer s3cr3t"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("TOKEN", "s3cr3t\nX-Other: 1", "_TOKEN has a character that is not allowed in a header"),
+        ("TOKEN", "s3cr3t℀", "_TOKEN has a character that is not allowed in a header"),
+        ("HEADER", "X-Api-Key: s3cr3t\rX: 1", "_HEADER has a character that is not allowed"),
+        ("HEADER", "X Api Key: s3cr3t", "_HEADER must be NAME: VALUE"),
+        ("HEADER", "s3cr3t", "_HEADER must be NAME: VALUE"),
+    ],
+)
+def test_an_invalid_header_is_not_sent_and_not_shown(
+    variable: str,
+    value: str,
+    message: str,
+    server: CacheServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(f"OLYMPUS_REMOTE_CACHE_{variable}", value)
+    guarded = GuardedRemote(stores("http", server, tmp_path))
+    assert guarded.get(key_of(0)) is None
+    (line,) = guarded.failures.lines()
+    assert message in line and "s3" not in line
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Invalid bucket name "AKIA:s3/cr3t@bucket"',
+        'Invalid bucket name "AKIA:s3%2Fcr3t@bucket"',
+        'Invalid bucket name "AKIA:s3%2fcr3t@bucket"',
+        f"wrong: Basic {base64.b64encode(b'AKIA:s3/cr3t').decode()}",
+        "GET /a?sig=s3cr3t%3D&v=1 failed",
+        "the signature s3cr3t= is wrong",
+        "Invalid header value b'Api-Key s3cr3t\\\\value'",
+        "X-Api-Key: Api-Key s3cr3t\\value",
+    ],
+)
+def test_no_form_of_a_credential_is_shown(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "s3://AKIA:s3%2Fcr3t@bucket/a?sig=s3cr3t%3D&v=1"
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", url)
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_HEADER", "X-Api-Key: Api-Key s3cr3t\\value")
+    shown = redacted(message)
+    assert "***" in shown
+    assert not re.search("s3.{0,3}cr3t|AKIA|QUtJQ", shown), shown
+
+
+def test_a_short_user_is_replaced_as_a_word_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", "https://me:s3cr3t@host/a")
+    assert redacted("timed out for me at host") == "timed out for *** at host"
 
 
 def test_the_action_is_a_message_of_bazel() -> None:

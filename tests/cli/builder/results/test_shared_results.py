@@ -392,7 +392,11 @@ def test_commands_besides_builds_read_the_remote_store(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('remote-cache = "cache.example.com"', "is 'cache.example.com', which is not a URL"),
+        ('remote-cache = "cache.example.com"', "olympus.toml:5: project.remote-cache is not a URL"),
+        ('remote-cache = "me:pw@example.com/a"', "project.remote-cache is not a URL"),
+        ('remote-cache = "https://[::1"', "is a URL with an invalid host or port"),
+        ('remote-cache = "https://me:pw@ho℀st/a"', "is a URL with an invalid host or port"),
+        ('remote-cache = "https://me:12/pw@example.com"', "with @ after the host"),
         ('remote-cache = "https://me:pw@example.com"', "has credentials, which the environment"),
         ('remote-cache-mode = "write"', "must be read-write or read-only; got 'write'"),
     ],
@@ -412,3 +416,7 @@ def test_wrong_variables_are_refused(
     monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", "secret")
     message = invoke("build", code=2).stderr
     assert "OLYMPUS_REMOTE_CACHE is not a URL" in message and "secret" not in message
+    for url in ("http://me:s3cr3t@ho℀st/x", "http://me:s3cr3t@host:port/x", "http://me:s3/cr3t@h"):
+        monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", url)
+        message = invoke("build", code=2).stderr
+        assert "OLYMPUS_REMOTE_CACHE is a URL with" in message and "s3" not in message
