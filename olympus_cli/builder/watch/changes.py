@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -59,12 +59,14 @@ class WatchedChanges(AbstractContextManager["WatchedChanges"]):
         self._files = files
         self._groups: Iterator[set[tuple[Any, str]]] | None = None
         self._close: Callable[[], None] = lambda: None
+        self._pending: set[Path] = set()
         self._signals: list[BaseException] = []
         self._stats: dict[Path, Stat] = {}
         self._stats_at = 0.0
         self._roots: dict[Path, Stat] = {}
 
     def __enter__(self) -> WatchedChanges:
+        self._stats = _stats(self._files.files)
         self._start()
         return self
 
@@ -81,11 +83,21 @@ class WatchedChanges(AbstractContextManager["WatchedChanges"]):
         return bool(self._signals)
 
     def watch(self, files: WatchedFiles) -> None:
-        """Watch other files from now on; a folder that was replaced is watched again."""
-        if files != self._files or self._roots != _stats(files.folders):
-            self._files = files
-            self._close()
-            self._start()
+        """Watch other files from now on; a folder that was replaced is watched again.
+
+        Earlier changes of these files that `wait` has not returned are not lost.
+        """
+        is_same = files.folders == self._files.folders and self._roots == _stats(files.folders)
+        self._files = files
+        self._stats = {**_stats(files.files), **_of(files.files, self._stats)}
+        if is_same:
+            return
+        old, close = self._groups, self._close
+        self._start()
+        with suppress(UsageError):  # its folders may be gone
+            while changed := self._changes_in(old):
+                self._pending |= changed
+        close()
 
     def wait(self, build_end: float) -> Changed:
         """Wait for a group of changes; `build_end` is the time of the last build's end.
@@ -133,21 +145,25 @@ class WatchedChanges(AbstractContextManager["WatchedChanges"]):
         )
         self._groups, self._close = groups, groups.close
         self._roots = _stats(self._files.folders)
-        self._stats = _stats(self._files.files)
-        self._next()  # it watches from here on
+        self._pending |= self._changes_in(groups)  # it watches from here on
 
     def _next(self) -> set[Path]:
         """Return the next group of changes, after at most 100 ms if there is none."""
-        assert self._groups is not None
+        found = {path for path in self._pending if self._files.has(path)}
+        self._pending = set()
+        return found | self._changes_in(self._groups) | self._changed_outside()
+
+    def _changes_in(self, groups: Iterator[set[tuple[Any, str]]] | None) -> set[Path]:
+        """Return the next group of a watcher."""
+        assert groups is not None
         try:
             with interrupts.deferred() as self._signals:
-                group = next(self._groups, None)
+                group = next(groups, None)
         except (OSError, RuntimeError) as error:  # a class of the package's own
             raise _unwatchable(self._files.folders, error) from error
         finally:
             self._signals = []
-        found = {Path(name) for _, name in group or () if self._files.has(name)}
-        return found | self._changed_outside()
+        return {Path(name) for _, name in group or () if self._files.has(name)}
 
     def _changed_outside(self) -> set[Path]:
         if time.monotonic() - self._stats_at < _BETWEEN_STATS:
@@ -176,6 +192,10 @@ def _stats(paths: Sequence[Path]) -> dict[Path, Stat]:
         own = (0, 0) if path.is_dir() else (stat.st_size, stat.st_mtime_ns)
         stats[path] = (stat.st_ino, *own)
     return stats
+
+
+def _of(paths: Sequence[Path], stats: Mapping[Path, Stat]) -> dict[Path, Stat]:
+    return {path: stats[path] for path in paths if path in stats}
 
 
 def _changed_before(path: Path, moment: float, if_removed: bool) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 
-from olympus.errors import UsageError
+from olympus.errors import OlympusError, UsageError
 from olympus_cli.builder.build_request import BuildRequest
 from olympus_cli.builder.gate_report import build_report
 from olympus_cli.builder.project_build import HistoryUse, build_targets
@@ -19,6 +19,7 @@ from olympus_cli.builder.watch.watch_loop import Checks, WatchOptions, watch_bui
 from olympus_cli.builder.watch.watched_files import WatchedFiles
 from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.process import interrupts
+from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.project_file import find_project, project_at
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
@@ -45,7 +46,6 @@ def watch_project(
         )
     if request.quiet:
         outputs.silence()
-    file = _project_file(request.project)
     more = () if request.device_config is None else (request.device_config,)
     options = WatchOptions(
         more,
@@ -55,12 +55,11 @@ def watch_project(
         request.verbose,
     )
     requests = chain([request], repeat(request.without_force()))
-    first = WatchedFiles((file.parent,), more, (file.parent / "build", *outputs.files))
     try:
         with (
             interrupts.interrupts_raised(),
             interrupts.terminations_raised(),
-            WatchedChanges(first) as changes,
+            WatchedChanges(_first_files(request, options)) as changes,
         ):
             watch_builds(
                 changes,
@@ -72,6 +71,23 @@ def watch_project(
         raise
     except KeyboardInterrupt:
         console.message("stopped watching")
+
+
+def _first_files(request: BuildRequest, options: WatchOptions) -> WatchedFiles:
+    """Return the files to watch during the first build.
+
+    If the project has errors, they are the files in its folder.
+
+    Raises:
+        UsageError: there is no project.
+    """
+    file = _project_file(request.project)
+    try:
+        project = open_project(request.project, read_devices(request.device_config))
+    except OlympusError:  # the first build shows it
+        ignored = (file.parent / "build", *options.written)
+        return WatchedFiles((file.parent,), options.more, ignored)
+    return WatchedFiles.of(project, options.more, options.written)
 
 
 def _finish(built: Built, request: BuildRequest, outputs: Outputs, history: HistoryUse) -> None:

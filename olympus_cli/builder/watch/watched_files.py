@@ -48,7 +48,7 @@ class WatchedFiles:
         own = [] if project.history is None else [project.history]
         files = [file for file in (*project.files, *more) if not _is_below(file, folders)]
         ignored = (project.build_dir, *own, *written)
-        return WatchedFiles(folders, tuple(files), tuple(map(_real, ignored)))
+        return WatchedFiles(folders, tuple(files), _outermost(ignored))
 
     def has(self, path: str | Path) -> bool:
         """Return True if a change of `path` starts a build.
@@ -69,7 +69,7 @@ class WatchedFiles:
 
 
 def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the folders that are not inside another of them."""
+    """Return the real paths of the folders that are not inside another of them."""
     known = dict.fromkeys(map(_real, folders))
     return tuple(one for one in known if not _is_below(one.parent, [k for k in known if k != one]))
 

@@ -140,7 +140,7 @@ def test_init_overwrites_only_with_force(folder: Path, invoke: Invoke) -> None:
     assert "model.py exists already" in refused.stderr
     assert [path.name for path in folder.iterdir()] == ["model.py"]
     forced = invoke("init", "--force", "--json")
-    written = ["model.py", "olympus.toml", ".gitignore"]
+    written = ["model.py", "olympus.toml", ".gitignore", "olympus.schema.json"]
     assert json.loads(forced.stdout) == {"written": written, "kept": []}
     assert "forward" in (folder / "model.py").read_text()
 

@@ -112,6 +112,23 @@ def test_a_folder_that_was_replaced_is_watched_again(root: Path, changes: Watche
     assert "model.py" in names(changes.wait(0.0).later)
 
 
+@pytest.mark.parametrize("folder_is_new", [False, True])
+def test_changes_before_other_files_are_watched_are_not_lost(
+    root: Path, changes: WatchedChanges, folder_is_new: bool
+) -> None:
+    library = root.parent / "library"
+    library.mkdir()
+    (root / "model.py").touch()
+    (root / "report.json").touch()
+    (root.parent / "base.toml").write_text("[budget]\n")
+    folders = (root, library) if folder_is_new else (root,)
+    changes.watch(WatchedFiles(folders, changes._files.files, (root / "report.json",)))
+    seen = set(names(changes.wait(0.0).later))
+    while seen < {"model.py", "base.toml"}:
+        seen.update(names(changes.wait(0.0).later))
+    assert seen == {"model.py", "base.toml"}
+
+
 def test_without_the_package(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(BackendError) as caught, WatchedChanges(WatchedFiles((root,))):
