@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -12,11 +12,11 @@ from types import MappingProxyType
 from olympus.errors import UsageError
 from olympus_cli.builder.freshness.index_use import IndexUse
 from olympus_cli.builder.outcome import Outcome
-from olympus_cli.builder.output_place import locked
+from olympus_cli.builder.output_place import locked_places
 from olympus_cli.builder.plan import Options, Task, plan
 from olympus_cli.builder.reasons import Skipped, Stated
 from olympus_cli.builder.results.maintenance import clean_stores
-from olympus_cli.builder.results.uploads import uploading
+from olympus_cli.builder.results.uploads import Uploads, uploading
 from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.builder.tasks import last_builds, run_tasks
 from olympus_cli.faults.failure import Failure
@@ -76,53 +76,92 @@ def build(
     the last builds of targets without outputs. The works run by `executor`; by default, on this
     machine.
 
-    A folder that is a link is followed, and the directory that it leads to is locked as well. With
-    `selected` the index of the build folder is used: targets whose inputs are unchanged are not
-    traced.
+    The build folder is locked, and the folders to which links in it lead. With `selected` the index
+    of the build folder is used: targets whose inputs are unchanged are not traced.
 
     Raises:
         UsageError: a directory cannot be made or locked.
         CompileError: another build has one for longer than the time limit.
     """
-    outcomes: dict[str, Outcome] = {}
     with ExitStack() as stack:
         stack.enter_context(interrupts.terminations_raised())
         tasks, failed = plan(folders, root, options)
         # entered before the locks, so that other builds do not wait for the uploads
         shared = uploading(tasks, listener.on_warning, is_on=options.use is not None)
         tasks, uploads = stack.enter_context(shared)
-        for parent in sorted({task.place.final.parent for task in tasks.values()}):
-            lock = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
-            stack.enter_context(lock)
+        stack.enter_context(_locked(root, tasks, options, listener))
         use = None if selected is None else IndexUse(root, selected.root)
-        fresh = {} if use is None else use.fresh(tasks)
-        waiting = {name: task for name, task in tasks.items() if name not in fresh}
-        because = use.reasons(waiting) if use is not None and options.explain else {}
-        place = executor or LocalPool(options.jobs)
-        builds = last_builds(waiting, past)
-        listener.on_order(builds)
-        running = run_tasks(waiting, place, options.limits, listener.on_stage, builds)
-        for outcome in chain(failed, fresh.values(), stack.enter_context(closing(running))):
-            name = outcome.target
-            if outcome.staged:
-                outcome = _commit(tasks[name], outcome)
-            if use is not None and name in waiting:
-                use.add(waiting[name], outcome)
-            outcome = replace(outcome, traced_because=because.get(name, ()))
-            outcomes[name] = outcome
-            if outcome.status == "built" and outcome.report is not None:
-                uploads.add(outcome.report)
-            listener.on_outcome(outcome)
-            if options.fail_fast and outcome.failure is not None:
-                break
+        build_of_tasks = _TasksBuild(tasks, options, listener, uploads, use)
+        outcomes = build_of_tasks.run(failed, past, executor or LocalPool(options.jobs))
         if use is not None and selected is not None and not options.frozen:
-            if selected.key:
-                use.add_request(selected.key, selected.files, tasks)
-            use.save(selected.known)
+            _save_index(use, selected, tasks)
     if options.use is not None:
         clean_stores(folders.values())
     names = [spec.name for spec in folders.values()]
     return [outcomes.get(name) or _skipped(name, outcomes.values()) for name in names]
+
+
+def _locked(
+    root: Path, tasks: Mapping[str, Task], options: Options, listener: Listener
+) -> AbstractContextManager[None]:
+    """Lock the folders of a build; they are made if a target is built."""
+    places = [task.place for task in tasks.values()]
+    can_create = bool(tasks) and not options.frozen
+    return locked_places(root, places, listener.on_wait, can_create, options.time_limit)
+
+
+def _save_index(use: IndexUse, selected: Selected, tasks: Mapping[str, Task]) -> None:
+    if selected.key:
+        use.add_request(selected.key, selected.files, tasks)
+    use.save(selected.known)
+
+
+class _TasksBuild:
+    """The build of tasks whose folders are locked; `use` is the index, if it is used."""
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Task],
+        options: Options,
+        listener: Listener,
+        uploads: Uploads,
+        use: IndexUse | None,
+    ) -> None:
+        self._tasks, self._options, self._listener = tasks, options, listener
+        self._uploads, self._use = uploads, use
+        self._fresh = {} if use is None else use.fresh(tasks)
+        self._waiting = {name: task for name, task in tasks.items() if name not in self._fresh}
+        self._because = use.reasons(self._waiting) if use is not None and options.explain else {}
+
+    def run(
+        self, failed: Iterable[Outcome], past: Mapping[str, LastBuild], executor: Executor
+    ) -> dict[str, Outcome]:
+        """Run the tasks that are not fresh; return the outcomes by name, with those in `failed`.
+
+        With `fail_fast` there are no more outcomes after the first failure.
+        """
+        outcomes: dict[str, Outcome] = {}
+        builds = last_builds(self._waiting, past)
+        self._listener.on_order(builds)
+        limits, on_stage = self._options.limits, self._listener.on_stage
+        with closing(run_tasks(self._waiting, executor, limits, on_stage, builds)) as running:
+            for outcome in chain(failed, self._fresh.values(), running):
+                outcomes[outcome.target] = finished = self._finished(outcome)
+                self._listener.on_outcome(finished)
+                if self._options.fail_fast and finished.failure is not None:
+                    break
+        return outcomes
+
+    def _finished(self, outcome: Outcome) -> Outcome:
+        """Replace the outputs of a target, add it to the index and start its upload."""
+        name = outcome.target
+        if outcome.staged:
+            outcome = _commit(self._tasks[name], outcome)
+        if self._use is not None and name in self._waiting:
+            self._use.add(self._waiting[name], outcome)
+        if outcome.status == "built" and outcome.report is not None:
+            self._uploads.add(outcome.report)
+        return replace(outcome, traced_because=self._because.get(name, ()))
 
 
 def _skipped(name: str, outcomes: Iterable[Outcome]) -> Outcome:

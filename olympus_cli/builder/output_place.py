@@ -13,8 +13,8 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,6 +160,33 @@ def locked(
             _recover(root)
     finally:
         os.close(descriptor)
+
+
+def folders_to_lock(build_dir: Path, places: Iterable[Place]) -> list[Path]:
+    """Return the folders that a process locks before it changes outputs of a build folder.
+
+    They are the build folder, which has the index, and the folders to which links in it lead. They
+    are sorted, so that processes that lock several folders do not wait for each other.
+
+    >>> folders_to_lock(Path("/p/build"), [Place(Path("/p/build/f")), Place(Path("/disk/g"))])
+    [PosixPath('/disk'), PosixPath('/p/build')]
+    """
+    return sorted({Path(os.path.realpath(build_dir)), *(place.final.parent for place in places)})
+
+
+@contextmanager
+def locked_places(
+    build_dir: Path,
+    places: Iterable[Place],
+    on_wait: Callable[[Path], None] = lambda _root: None,
+    make: bool = True,
+    time_limit: float | None = None,
+) -> Iterator[None]:
+    """Lock a build folder and the places of targets in it, as `locked` locks one folder."""
+    with ExitStack() as stack:
+        for folder in folders_to_lock(build_dir, places):
+            stack.enter_context(locked(folder, on_wait, make, time_limit))
+        yield
 
 
 def _wait_for_lock(root: Path, descriptor: int, time_limit: float | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.builder.freshness.index import INDEX
 from olympus_cli.builder.manifest import MANIFEST, Manifest, written_by_build
-from olympus_cli.builder.output_place import Place, locate, locked
+from olympus_cli.builder.output_place import Place, locate, locked_places
 from olympus_cli.reports.json import REPORT
 from olympus_cli.reports.versioned_json import NewerSchema
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
@@ -70,8 +70,10 @@ def remove_outputs(
         UsageError: the working directory is in a folder, the folder has outputs of another project
             or of a newer version of OLYMPUS, or a file cannot be removed.
     """
-    with locked(project.build_dir, on_wait, make=False):
-        places = [(name, _place(name, project)) for name in names]
+    chosen = list(names)
+    found = [_located(name, project) for name in chosen]
+    with locked_places(project.build_dir, found, on_wait, make=False):
+        places = [(name, _place(name, project)) for name in chosen]
         listed = [(name, place, _written(name, place)) for name, place in places]
         removals = [_removed(name, place, own, dry_run) for name, place, own in listed]
         if not dry_run and not any(project.build_dir.glob(f"*/{MANIFEST}")):
@@ -79,8 +81,12 @@ def remove_outputs(
         return removals
 
 
+def _located(name: str, project: Project) -> Place:
+    return locate(project.build_dir, name, name + BUNDLE_SUFFIX)
+
+
 def _place(name: str, project: Project) -> Place:
-    place = locate(project.build_dir, name, name + BUNDLE_SUFFIX)
+    place = _located(name, project)
     place.check_owner(project.root)
     if place.occupied:
         raise UsageError(

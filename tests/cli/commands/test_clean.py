@@ -151,12 +151,16 @@ def test_a_newer_report_without_a_list_is_left(built: Path, invoke: Invoke) -> N
     assert (folder / "report.json").exists()
 
 
+@pytest.mark.parametrize("busy", ["build", "elsewhere"])
 def test_a_build_is_waited_for(
-    built: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    built: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, busy: str
 ) -> None:
     from olympus_cli.builder import output_place
 
-    stack = locked(built / "build")
+    (built / "elsewhere").mkdir()
+    (built / "build/a@n=1").rename(built / "elsewhere/a")
+    (built / "build/a@n=1").symlink_to(built / "elsewhere/a")
+    stack = locked(built / busy)
     stack.__enter__()
     waits: list[float] = []
 
@@ -165,10 +169,32 @@ def test_a_build_is_waited_for(
         stack.__exit__(None, None, None)
 
     monkeypatch.setattr(output_place.time, "sleep", sleep)
-    result = invoke("clean", "b")
+    result = invoke("clean", "a@n=1")
     assert result.exit_code == 0 and waits
-    assert "waiting for another build in" in result.stderr
-    assert folders(built) == ["a@n=1", "a@n=2"]
+    assert f"waiting for another build in {built / busy} to end" in result.stderr
+    assert [*(built / "elsewhere/a").iterdir()] == []
+
+
+def test_a_build_locks_the_build_folder_and_the_folders_of_links(
+    built: Path, invoke: Invoke
+) -> None:
+    (built / "elsewhere").mkdir()
+    (built / "build/b").rename(built / "elsewhere/b")
+    (built / "build/b").symlink_to(built / "elsewhere/b")
+    (built / "m.py").write_text(
+        "import fcntl, os\nfrom pathlib import Path\n\n\n"
+        "def f(x):\n"
+        "    for name in ('build', 'elsewhere'):\n"
+        "        descriptor = os.open(Path(__file__).with_name(name), os.O_RDONLY)\n"
+        "        try:\n"
+        "            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "        except BlockingIOError:\n"
+        "            continue\n"
+        "        raise ValueError(f'{name} is not locked')\n"
+        "    return x + 1\n"
+    )
+    result = invoke("build", "b")
+    assert result.exit_code == 0, result.stderr
 
 
 def test_a_removal_that_was_cut_off_can_be_repeated(
