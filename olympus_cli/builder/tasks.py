@@ -80,7 +80,7 @@ def _run_task(on_stage: OnStage, task: Task) -> Any:
     _LAST.clear()
     if not task.force:
         task.place.check_owner(task.spec.root)
-    with recording(str(task.place.final.parent)) as recorder:
+    with recording(str(task.place.final)) as recorder:
         program = Program.of(
             task.spec, on_stage, until="lower", labels=task.labels, stacks=task.page
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+import threading
 from collections.abc import Collection, Iterator
 from types import FrameType
 
@@ -13,7 +14,7 @@ from olympus_cli.faults.blame import is_python, is_users
 _WORKERS = "olympus_cli.workers."  # begins the names of modules that call the work of a process
 _IMPORT = "<frozen importlib"  # begins the file of Python's import system
 # Libraries of Python whose own reads do not change the result of a program that calls them.
-_HARMLESS = ("tempfile", "linecache", "logging", "warnings", "threading", "traceback")
+_HARMLESS = ("tempfile", "linecache", "logging", "warnings", "traceback")
 
 
 def reading_line(*, direct: bool) -> str | None:
@@ -21,7 +22,8 @@ def reading_line(*, direct: bool) -> str | None:
 
     With `direct`, the program itself must call the function that reads, or a module of Python that
     does. Otherwise, a library that the program calls may read. What a library reads while it is
-    imported is never the program's, and neither is what the process itself reads.
+    imported is never the program's, and neither is what the process itself reads. The place of a
+    read in another thread may be unknown; it is empty then.
     """
     for frame in _callers():
         file = frame.f_code.co_filename
@@ -35,7 +37,8 @@ def reading_line(*, direct: bool) -> str | None:
             return f"{file}:{frame.f_lineno}"
         if direct:
             return None
-    return None
+    is_main = threading.current_thread() is threading.main_thread()
+    return None if direct or is_main else ""  # the program's, which is in another thread
 
 
 def calls_with_seed(names: Collection[str]) -> bool:

@@ -16,23 +16,27 @@ from pathlib import Path
 from olympus.artifact import COMPILERS
 from olympus_cli.builder.freshness.inputs import (
     TICK,
+    CommonVariablesInput,
     EnvironmentInput,
     FileInput,
     FolderInput,
     Here,
     Input,
     KindInput,
+    LinkInput,
     MachineInput,
     PackageInput,
+    SearchPathInput,
     StatusInput,
     VariableInput,
     WorkingDirectoryInput,
+    common_variables,
     environment_digest,
     file_digest,
     importable_names,
-    kind_of,
     machine_facts,
     normalized,
+    search_path,
     status_of,
 )
 from olympus_cli.builder.freshness.reads import CLOCK, Reads
@@ -40,16 +44,10 @@ from olympus_cli.faults.blame import is_python
 
 _OWN = ("olympus", "olympus_core", "olympus_cli")
 _PACKAGES = ("numpy", "jaxlib", "ml_dtypes")  # they trace and lower, with ours
-# Prefixes of variables that change the compiler, a package or Python itself.
-_VARIABLES = re.compile(
-    r"(?:XLA|JAX|TF_XLA|OLYMPUS|LIBTPU|TPU|CUDA|OMP|OPENBLAS|MKL)_\w+"
-    r"|PYTHON(?:PATH|HASHSEED|HOME|OPTIMIZE|SAFEPATH|UTF8)"
-)
-_NO_INPUT = re.compile(r"OLYMPUS_(?:\w*CACHE\w*|COMPLETE)")
 _INSTALLED = re.compile(r"(?P<folder>.*/(?:site|dist)-packages)/(?P<top>[^/]+)")
 _TOP = re.compile(r"^([^/,\n]+)[/,]", re.MULTILINE)  # the first part of each path in a RECORD
 # `datetime` is compiled code whose methods cannot be replaced: they are found in the source.
-_NOW = re.compile(rb"\.(?:now|utcnow|today)\s*\(|datetime64\(\s*['\"](?:now|today)")
+_NOW = re.compile(rb"\.(?:now|utcnow|today)\b|\buuid1\b|datetime64\(\s*['\"](?:now|today)")
 _MAX_SOURCE = 1 << 24
 
 
@@ -62,11 +60,12 @@ class Collector:
 
     def __init__(self, here: Here) -> None:
         self._here = here
+        # before this process adds the folders of the project
+        self._search_path = SearchPathInput(search_path(here))
         self._files: dict[str, FileInput | None] = {}
         self._times: dict[str, int] = {}
         self._packages: dict[tuple[str, str], PackageInput | None] = {}
         self._clocks: dict[str, int | None] = {}
-        self._kinds = {"folder": functools.cache(self._folder), "kind": functools.cache(self._kind)}
 
     def common(self, kinds: Collection[str]) -> list[Input]:
         """Return the inputs of every target: OLYMPUS, its packages, the machine, variables.
@@ -83,12 +82,8 @@ class Collector:
                 if package is not None:
                     inputs.append(package)
                     break
-        names = {name for name in os.environ if _VARIABLES.fullmatch(name)}
-        inputs += (
-            VariableInput.of(name, os.environ.get(name))
-            for name in sorted({*names, "XLA_FLAGS"})
-            if not _NO_INPUT.fullmatch(name)
-        )
+        inputs += (CommonVariablesInput(common_variables()), self._search_path)
+        inputs += self._of_files(_path_files(), None)
         flags = os.environ.get("XLA_FLAGS", "").strip()
         if flags and not flags.startswith("-"):  # the name of a file with the flags
             inputs += self._of_files([os.path.abspath(flags)], None)
@@ -104,20 +99,38 @@ class Collector:
         Raises:
             ChangedMeanwhile: a file changed while it was traced.
         """
+        text = self._here.text
         inputs = list(self._of_files(reads.files, reads.started))
-        inputs += map(self._kinds["folder"], reads.folders)
-        inputs += map(self._kinds["kind"], reads.kinds)
-        inputs += map(self._status, reads.statuses)
+        inputs += self._missing(reads.missing)
+        for path, names in reads.folders.items():
+            inputs.append(self._folder(path, names))
+        inputs += (KindInput(text(path), kind) for path, kind in reads.kinds.items())
+        inputs += (StatusInput(text(path), status) for path, status in reads.statuses.items())
+        inputs += (LinkInput(text(path), link) for path, link in reads.links.items())
         inputs += (
             VariableInput.of(name, os.environ.get(name))
             for name in reads.variables
-            if name not in own_variables and not _NO_INPUT.fullmatch(name)
+            if name not in own_variables and name not in common_variables()
         )
         if reads.working_directory:
-            inputs.append(WorkingDirectoryInput(self._here.text(os.getcwd())))
+            inputs.append(WorkingDirectoryInput(text(os.getcwd())))
         if reads.whole_environment:
             inputs.append(EnvironmentInput(environment_digest(os.environ)))
         return inputs
+
+    def _missing(self, paths: Iterable[str]) -> Iterator[Input]:
+        for path in paths:
+            if status_of(path) is not None:
+                raise ChangedMeanwhile(path)
+            yield FileInput(self._here.text(path), None, None)
+
+    def _folder(self, path: str, names: str) -> Input:
+        """Return the state of a folder at its read; its status only if nothing changed since."""
+        known = names.splitlines()[1:] if names else None
+        status = status_of(path)
+        is_same = status is not None and importable_names(path) == known
+        stored = self._here.settled(status) if is_same and status is not None else None
+        return FolderInput(self._here.text(path), stored, known)
 
     def always(self, reads: Reads) -> list[list[str]]:
         """Return the sources without a state that a program reads, each with its place."""
@@ -154,7 +167,7 @@ class Collector:
         text = self._here.text(path)
         status = status_of(path)
         if status is None:
-            return FileInput(text, None, None)
+            raise ChangedMeanwhile(path)
         self._times[path] = max(status[1:3])
         digest = file_digest(path)
         if digest is None:
@@ -185,18 +198,6 @@ class Collector:
                     return PackageInput(normalized(package), version, text, stored, digest)
         return None
 
-    def _folder(self, path: str) -> Input:
-        status = status_of(path)
-        stored = None if status is None else self._here.settled(status)
-        return FolderInput(self._here.text(path), stored, importable_names(path))
-
-    def _kind(self, path: str) -> Input:
-        return KindInput(self._here.text(path), kind_of(path))
-
-    def _status(self, path: str) -> Input:
-        status = status_of(path)
-        return StatusInput(self._here.text(path), *(status[:2] if status else (None, None)))
-
 
 @functools.cache
 def _tops_of(record: str) -> frozenset[str]:
@@ -205,6 +206,14 @@ def _tops_of(record: str) -> frozenset[str]:
         return frozenset(_TOP.findall(Path(record).read_text(encoding="utf-8", errors="replace")))
     except OSError:
         return frozenset()
+
+
+def _path_files() -> Iterator[str]:
+    """Yield the files of site-packages that add folders or import hooks at Python's start."""
+    for folder in sys.path:
+        for name in importable_names(folder) or ():
+            if name.endswith(".pth") or (name.startswith("__editable__") and name.endswith(".py")):
+                yield os.path.join(folder, name)
 
 
 def _sources_of(package: str) -> Iterator[str]:

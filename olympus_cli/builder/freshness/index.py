@@ -9,6 +9,7 @@ Targets share most of their inputs. Each input is written once, and so is each l
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections import Counter
@@ -21,7 +22,12 @@ from olympus_cli.builder.freshness.inputs import (
     FileInput,
     Here,
     Input,
+    KindInput,
+    LinkInput,
     Status,
+    StatusInput,
+    check_input,
+    check_status,
     file_digest,
     status_of,
 )
@@ -36,6 +42,8 @@ INDEX = ".olympus-index.json"
 _COUNTED = {"file": "file", "package": "package", "folder": "folder", "variable": "variable"}
 # A build removes files whose name begins like this, if a killed process left them.
 _NEW = ".olympus-new-index-"
+# The kinds of inputs that are paths which a change of the project's files can name.
+_OF_PATHS = frozenset(kind.kind for kind in (FileInput, KindInput, StatusInput, LinkInput))
 _VERSION = 1  # raised with every change that an old reader would misread
 _MAX_BYTES = 1 << 28
 # The errors of data of a form that no index has.
@@ -114,6 +122,21 @@ class Index:
             entry = Entry(**fields)
             self.entries[name] = entry._replace(outputs=[Output(*row) for row in entry.outputs])
         self._check_numbers()
+        self._check_types()
+
+    def _check_types(self) -> None:
+        """Raise an error of `_DAMAGE` if a value has another type than an index has there."""
+        for kind, *fields in self._inputs:
+            check_input(KINDS[kind](*fields))
+        for entry in self.entries.values():
+            texts = [entry.settings, entry.folder, *entry.labels, *entry.warnings]
+            for source, place in entry.always:
+                texts += [source, place]
+            for output in entry.outputs:
+                texts += [output.path, output.digest]
+                check_status(output.status)
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError("an entry has a value that is not a text")
 
     def _check_numbers(self) -> None:
         """Raise ValueError if a number in the document is not the place of a list or an input."""
@@ -142,16 +165,26 @@ class Index:
             "targets": {name: entry._asdict() for name, entry in self.entries.items()},
         }
         path = os.path.join(self.build_dir, INDEX)
-        new = os.path.join(self.build_dir, f"{_NEW}{os.getpid()}")
-        with suppress(OSError, ValueError):
+        content = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+        new = os.path.join(self.build_dir, f"{_NEW}{os.urandom(8).hex()}")
+        with suppress(OSError, ValueError), open(new, "xb") as file:
             try:
-                with open(new, "x", encoding="utf-8", errors="surrogateescape") as file:
-                    file.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False))
+                file.write(content.encode(errors="surrogateescape"))
+                file.flush()
                 os.replace(new, path)
             except BaseException:
-                with suppress(OSError):
-                    os.unlink(new)
+                os.unlink(new)
                 raise
+
+    def save_if_free(self) -> None:
+        """Write the index unless a build has the lock of the folder: that build writes its own."""
+        with suppress(OSError):
+            descriptor = os.open(self.build_dir, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.save()
+            finally:
+                os.close(descriptor)
 
     def _project(self) -> str:
         return os.path.relpath(self.root, self.build_dir)
@@ -285,9 +318,9 @@ class Index:
         self._numbers, self._checked = {}, {}
 
     def inputs_of(self, name: str) -> set[str]:
-        """Return the paths of the files that the last trace of a target read; none if unknown."""
+        """Return the paths that the last trace of a target read or looked for; none if unknown."""
         entry = self.entries.get(name)
         if entry is None:
             return set()
-        rows = (self._inputs[place] for number in entry.lists for place in self._lists[number])
-        return {self.here.path(row[1]) for row in rows if row[0] == FileInput.kind}
+        rows = [self._inputs[place] for number in entry.lists for place in self._lists[number]]
+        return {self.here.path(row[1]) for row in rows if row[0] in _OF_PATHS}

@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -31,7 +31,16 @@ Status = list[int]
 
 _PREFIX = "{prefix}/"  # begins the path of a file in the Python environment
 _BLOCK = 1 << 20  # bytes
+# Functions that a recording replaces, as they are before it.
+_stat, _readlink, _getcwd = os.stat, os.readlink, os.getcwd
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|APIKEY|_KEY\b|AUTH", re.IGNORECASE)
+# Variables that change the compiler, a package or Python itself.
+_COMMON = re.compile(
+    r"(?:XLA|JAX|TF_XLA|OLYMPUS|LIBTPU|TPU|CUDA|OMP|OPENBLAS|MKL)_\w+"
+    r"|PYTHON(?:PATH|HASHSEED|HOME|OPTIMIZE|SAFEPATH|UTF8)"
+)
+# Variables of the store of results, which change no result.
+_OF_STORE = re.compile(r"OLYMPUS_(?:\w*CACHE\w*|COMPLETE)")
 # Variables that a shell changes by itself.
 _OF_SHELL = frozenset(["_", "SHLVL", "OLDPWD", "PWD", "COLUMNS", "LINES"])
 
@@ -71,7 +80,7 @@ class Here:
 def status_of(path: str, *, follow: bool = True) -> Status | None:
     """Return the status of a file or a folder; None if it is missing."""
     try:
-        found = os.stat(path, follow_symlinks=follow)
+        found = _stat(path, follow_symlinks=follow)
     except (OSError, ValueError):
         return None
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
@@ -222,19 +231,35 @@ class KindInput(Input):
 
 
 class StatusInput(Input):
-    """A path whose size or time of change was read; None if it was missing."""
+    """A path whose size or time of change was read: `text` is that of `status_text`."""
 
     kind = "status"
 
-    def __init__(self, path: str, size: int | None, time: int | None) -> None:
-        self.path, self.size, self.time = path, size, time
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
 
     def is_same(self, here: Here) -> bool:
-        now = status_of(here.path(self.path))
-        return [self.size, self.time] == (now[:2] if now else [None, None])
+        return status_text(here.path(self.path)) == self.text
 
     def reason(self, here: Here) -> Reason:
-        return KindInput(self.path, "missing" if self.size is None else "file").reason(here)
+        return KindInput(self.path, "file" if self.text else "missing").reason(here)
+
+
+class LinkInput(Input):
+    """A symbolic link whose text was read; empty for a path that is none."""
+
+    kind = "link"
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+
+    def is_same(self, here: Here) -> bool:
+        return link_text(here.path(self.path)) == self.text
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import FileChanged
+
+        return FileChanged(self.path)
 
 
 class VariableInput(Input):
@@ -258,6 +283,45 @@ class VariableInput(Input):
 
         now = _recorded_value(self.name, os.environ.get(self.name))
         return VariableChanged(self.name, _shown(self.value), _shown(now))
+
+
+class CommonVariablesInput(Input):
+    """The variables that the compiler, packages or Python itself may read, with their values."""
+
+    kind = "variables"
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values = dict(values)
+
+    def is_same(self, here: Here) -> bool:
+        return common_variables() == self.values
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import VariableChanged
+
+        before, after = self.values, common_variables()
+        name = next(n for n in {**before, **after} if before.get(n) != after.get(n))
+        return VariableChanged(name, _shown(before.get(name)), _shown(after.get(name)))
+
+
+class SearchPathInput(Input):
+    """The folders in which Python looks for modules, in their order."""
+
+    kind = "search path"
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self.folders = list(folders)
+
+    def is_same(self, here: Here) -> bool:
+        return search_path(here) == self.folders
+
+    def reason(self, here: Here) -> Reason:
+        from olympus_cli.builder.reasons import FolderChanged
+
+        before, after = self.folders, search_path(here)
+        added = tuple(folder for folder in after if folder not in before)
+        removed = tuple(folder for folder in before if folder not in after)
+        return FolderChanged("the search path", added, removed)
 
 
 class EnvironmentInput(Input):
@@ -286,12 +350,12 @@ class WorkingDirectoryInput(Input):
         self.path = path
 
     def is_same(self, here: Here) -> bool:
-        return here.text(os.getcwd()) == self.path
+        return here.text(_getcwd()) == self.path
 
     def reason(self, here: Here) -> Reason:
         from olympus_cli.builder.reasons import PartChanged
 
-        return PartChanged(self.kind, self.path, here.text(os.getcwd()))
+        return PartChanged(self.kind, self.path, here.text(_getcwd()))
 
 
 class MachineInput(Input):
@@ -317,19 +381,84 @@ class MachineInput(Input):
 KINDS: Mapping[str, Callable[..., Input]] = {
     kind.kind: kind
     for kind in (
-        *(FileInput, PackageInput, FolderInput, KindInput, StatusInput),
-        *(VariableInput, EnvironmentInput, WorkingDirectoryInput, MachineInput),
+        *(FileInput, PackageInput, FolderInput, KindInput, StatusInput, LinkInput),
+        *(VariableInput, CommonVariablesInput, EnvironmentInput, WorkingDirectoryInput),
+        *(SearchPathInput, MachineInput),
     )
 }
+
+
+def check_status(status: object) -> None:
+    """Raise TypeError if a status of a file has another form than those of `status_of`."""
+    if status is None:
+        return
+    if not isinstance(status, list) or list(map(type, status)) != [int] * 4:
+        raise TypeError("a status is not four numbers")
+
+
+def check_input(found: Input) -> None:
+    """Raise TypeError if an attribute of an input has another type than its class declares."""
+    for name, value in vars(found).items():
+        if name == "status":
+            check_status(value)
+        elif name in ("names", "folders"):
+            _check_texts(value or ())
+        elif name in ("facts", "values"):
+            _check_texts((*value, *value.values()))
+        elif not (value is None and name in ("digest", "value")):
+            _check_texts((value,))
+
+
+def _check_texts(values: Iterable[object]) -> None:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("a value is not a text")
 
 
 def kind_of(path: str) -> str:
     """Return "file", "folder" or "missing" for a path; links are followed."""
     try:
-        mode = os.stat(path).st_mode
+        mode = _stat(path).st_mode
     except (OSError, ValueError):
         return "missing"
     return "folder" if stat.S_ISDIR(mode) else "file"
+
+
+def status_text(path: str) -> str:
+    """Return the size and the time of a path, as text; empty for a missing path."""
+    status = status_of(path)
+    return "" if status is None else f"{status[0]} {status[1]}"
+
+
+def link_text(path: str) -> str:
+    """Return the text of a symbolic link; empty for a path that is none."""
+    try:
+        return _readlink(path)
+    except (OSError, ValueError):
+        return ""
+
+
+def names_text(folder: str) -> str:
+    """Return the importable names of a folder, one in a line; empty for a missing folder."""
+    names = importable_names(folder)
+    return "" if names is None else "\n".join((".", *names))
+
+
+def search_path(here: Here) -> list[str]:
+    """Return the folders in which Python looks for modules, except for the command's own folder.
+
+    A process that was started with `-m` has the working directory in its place.
+    """
+    own = {"", _getcwd(), os.path.dirname(os.path.realpath(sys.argv[0]))}
+    return [here.text(folder) for folder in sys.path if folder not in own]
+
+
+def common_variables() -> dict[str, str]:
+    """Return the variables of `CommonVariablesInput`, secrets as digests."""
+    return {
+        name: _recorded_value(name, value) or ""
+        for name, value in sorted(os.environ.items())
+        if _COMMON.fullmatch(name) and not _OF_STORE.fullmatch(name)
+    }
 
 
 def importable_names(folder: str) -> list[str] | None:
@@ -381,10 +510,13 @@ def machine_facts() -> dict[str, str]:
     return {
         "Python": f"{sys.implementation.name} {sys.version.partition(' ')[0]}",
         "machine": f"{system.sysname} {system.machine}",
-        "processor": processor.get("model name", ""),  # estimates use its figures
+        "processor": " ".join(processor.get(name, "") for name in _MODEL).strip(),  # for estimates
         "processor features": " ".join(sorted(set(features.split()))),
         "processors": str(_processors()),
     }
+
+
+_MODEL = ("model name", "cpu family", "model", "stepping")
 
 
 def _processors() -> int:

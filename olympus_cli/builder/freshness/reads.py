@@ -12,24 +12,30 @@ RANDOM = "a random source"
 LISTING = "a directory listing"
 PROGRAM = "the output of another program"
 NATIVE = "files through native code"
+SYSTEM = "the state of the system"
 
 
 @dataclass(frozen=True)
 class Reads:
     """The reads of a program, as plain data; paths are absolute.
 
-    `started` is the time at which the recording began, in nanoseconds. `folders` were searched for
-    modules. `statuses` are paths whose size or time was read, and `kinds` paths that were only
-    looked for. `working_directory` is True if a path was relative, or the folder was read. `always`
-    has the sources without a state, each with the "file:line" of its first read, empty if it is not
-    known.
+    `started` is the time at which the recording began, in nanoseconds. `files` were opened, and
+    `missing` files were looked for. The other states are those at the time of the read: `folders`
+    that were searched for modules, each with its importable names, one in a line; `kinds` of paths
+    that were only looked for; `statuses`, the "size time" of paths whose status was read; the texts
+    of `links`. An empty text is that of a missing path.
+
+    `working_directory` is True if a path was relative, or the folder was read. `always` has the
+    sources without a state, each with the "file:line" of its first read, empty if it is not known.
     """
 
     started: int
     files: tuple[str, ...]
-    folders: tuple[str, ...]
-    kinds: tuple[str, ...]
-    statuses: tuple[str, ...]
+    missing: tuple[str, ...]
+    folders: Mapping[str, str]
+    kinds: Mapping[str, str]
+    statuses: Mapping[str, str]
+    links: Mapping[str, str]
     variables: tuple[str, ...]
     whole_environment: bool
     working_directory: bool

@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from olympus_cli.builder.freshness.reads import CLOCK, RANDOM
+from olympus_cli.builder.freshness.reads import CLOCK, RANDOM, SYSTEM
 from olympus_cli.builder.freshness.recorder import Recorder
 
 _CLOCKS = (
     *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
     *("process_time", "process_time_ns", "thread_time", "thread_time_ns"),
+    *("clock_gettime", "clock_gettime_ns"),
 )
+_SYSTEM_FACTS = ("getpid", "getloadavg", "statvfs", "times")
 #: Functions that take the present time if they have fewer arguments.
 _PRESENT = {"localtime": 1, "gmtime": 1, "ctime": 1, "asctime": 1, "strftime": 2}
 
@@ -28,13 +30,17 @@ def replacements(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
         yield time, name, _noting(getattr(time, name), clock)
     for name, arguments in _PRESENT.items():
         yield time, name, _noting(getattr(time, name), clock, arguments)
-    for module, name in ((os, "urandom"), (random, "_urandom")):
+    state = functools.partial(recorder.always, SYSTEM, direct=True)
+    for name in _SYSTEM_FACTS:
+        yield os, name, _noting(getattr(os, name), state)
+    for module, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         yield module, name, _noting(getattr(module, name), recorder.entropy)
     yield random.Random, "seed", _noting_self(random.Random.seed, chance)
     for name in ("getcwd", "getcwdb"):
         yield os, name, _noting(getattr(os, name), recorder.working_directory)
     for name in ("stat", "lstat", "access"):
         yield os, name, _with_first(getattr(os, name), recorder.status)
+    yield os, "readlink", _with_first(os.readlink, recorder.link)
     variables: Any = type(os.environ)
     yield variables, "__getitem__", _with_second(variables.__getitem__, recorder.variable)
     yield variables, "__setitem__", _with_second(variables.__setitem__, recorder.set_variable)

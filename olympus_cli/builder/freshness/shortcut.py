@@ -2,21 +2,18 @@
 
 The index stores, for each request, the targets that it selects and the files that this depends on.
 If these files, the inputs of every selected target and all outputs are unchanged, the targets are
-fresh. In every other case, also if anything is wrong, the answer is None, and the usual build
-decides.
+fresh. In every other case, also after an error, the usual build runs.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from olympus_cli.builder.freshness.index import INDEX, Index
-from olympus_cli.spec.project_file import find_project, project_at
+from olympus_cli.spec.project_file import TOOL, find_project, is_pyproject, project_at
 
-_BUILD_DIR = re.compile(rb"^\s*build-dir\s*=\s*[\"']([^\"'\\\n]+)[\"']", re.MULTILINE)
 _MAX_BYTES = 1 << 24
 
 
@@ -64,7 +61,8 @@ def fresh_build(project: str | None, key: str, *, save: bool) -> FreshBuild | No
     """
     try:
         return _fresh_build(project, key, save=save)
-    except (OSError, ValueError, KeyError, TypeError, IndexError):  # the usual build reports it
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        # the usual build reports it
         return None
 
 
@@ -73,9 +71,7 @@ def _fresh_build(project: str | None, key: str, *, save: bool) -> FreshBuild | N
     if file is None:
         return None
     root = Path(os.path.realpath(file)).parent
-    with open(file, "rb") as content:
-        named = _BUILD_DIR.search(content.read(_MAX_BYTES))
-    build_dir = root / (os.fsdecode(named[1]) if named else "build")
+    build_dir = root / _build_dir(file)
     if not os.path.exists(build_dir / INDEX):
         return None
     index = Index.load(os.path.realpath(build_dir), str(root))
@@ -89,5 +85,22 @@ def _fresh_build(project: str | None, key: str, *, save: bool) -> FreshBuild | N
             return None
         targets.append(FreshTarget(name, entry.warnings, unchanged=index.unchanged(entry)))
     if save and index.here.renewed:
-        index.save()
+        index.save_if_free()
     return FreshBuild(targets, build_dir, root)
+
+
+def _build_dir(file: Path) -> str:
+    """Return the build folder that a project's file names; that of an extended file is not found.
+
+    Without an index there, the usual build reads the whole project.
+    """
+    with open(file, "rb") as opened:
+        content = opened.read(_MAX_BYTES)
+    if b"build-dir" not in content:
+        return "build"
+    import tomli  # most projects have the usual folder
+
+    table: Any = tomli.loads(content.decode("utf-8-sig"))
+    for key in (*(TOOL if is_pyproject(file) else ()), "project"):
+        table = table.get(key, {})
+    return str(table.get("build-dir", "build"))

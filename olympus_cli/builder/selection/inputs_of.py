@@ -20,10 +20,14 @@ from olympus_cli.spec.statics import StaticSource
 def input_files(spec: TargetSpec, index: Index | None = None) -> frozenset[Path] | None:
     """Return the files that a target depends on; None if they are unknown.
 
-    `index` is the index of its build folder.
+    `index` is the index of its build folder. The files of a program that lists folders, or reads
+    another source without a state, are unknown.
 
     Example: `input_files(project.targets["forward"])` has the file of its module.
     """
+    entry = None if index is None else index.entries.get(spec.name)
+    if entry is not None and entry.always:
+        return None
     recorded = (
         frozenset(map(Path, index.inputs_of(spec.name))) if index is not None else frozenset()
     )

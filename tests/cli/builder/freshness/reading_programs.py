@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 CLOCK, NETWORK, RANDOM = "the clock", "the network", "a random source"
+SYSTEM, CTYPES = "the state of the system", "files through native code (ctypes)"
 LISTING, PROGRAM = "a directory listing", "the output of another program"
 
 #: Sources that read something without a state: the name of each, and its line.
@@ -43,6 +44,18 @@ ALWAYS = {
     "scandir": ("import os\nx = list(os.scandir('.'))", LISTING, 2),
     "glob": ("import glob\nx = glob.glob('*.npy')", LISTING, 2),
     "iterdir": ("from pathlib import Path\nx = list(Path().iterdir())", LISTING, 2),
+    "thread": (
+        "import os\nfrom concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "x = list(Pool(1).map(os.listdir, ['.']))",
+        LISTING,
+        None,
+    ),
+    "clock_gettime": ("import time\nx = time.clock_gettime(time.CLOCK_REALTIME)", CLOCK, 2),
+    "function_now": ("from datetime import datetime\nf = datetime.now\nx = f()", CLOCK, 2),
+    "uuid1": ("import uuid\nx = uuid.uuid1()", CLOCK, 2),
+    "getpid": ("import os\nx = os.getpid()", SYSTEM, 2),
+    "meminfo": ("x = open('/proc/meminfo').read()", SYSTEM, 1),
+    "ctypes": ("import ctypes\nx = ctypes.CDLL('libm.so.6')", CTYPES, 2),
     "subprocess": ("import subprocess\nx = subprocess.run(['true'])", PROGRAM, 2),
     "system": ("import os\nx = os.system('true')", PROGRAM, 2),
     "host": ("import socket\nx = socket.gethostname()", NETWORK, 2),
@@ -82,10 +95,25 @@ READS = {
         ["data.npy"],
     ),
     "fromfile": ("import numpy as np\nx = np.fromfile('data.txt', 'u1')", "files", ["data.txt"]),
-    "missing": ("try:\n    open('none.txt')\nexcept OSError:\n    pass", "files", ["none.txt"]),
+    "missing": ("try:\n    open('none.txt')\nexcept OSError:\n    pass", "missing", ["none.txt"]),
     "module": ("import sibling", "files", ["sibling.py"]),
     "package": ("import pack.part", "files", ["pack/__init__.py", "pack/part.py"]),
     "package_folder": ("import pack.part", "folders", ["pack"]),
+    "append_and_read": (
+        "f = open('data.txt', 'a+')\nf.seek(0)\nx = f.read()",
+        "files",
+        ["data.txt"],
+    ),
+    "other_output": ("x = open('build/other/old.txt').read()", "files", ["build/other/old.txt"]),
+    "safetensors": (
+        "from safetensors.numpy import load_file\nx = load_file('data.safetensors')",
+        "files",
+        ["data.safetensors"],
+    ),
+    "readlink": ("import os\nx = os.readlink('link')", "links", ["link"]),
+    "realpath": ("import os\nx = os.path.realpath('link')", "links", ["link"]),
+    "library_exists": ("import library\nx = library.has_settings()", "kinds", ["settings.env"]),
+    "environb": ("import os\nx = os.environb.get(b'SCALE')", "variables", ["SCALE"]),
     "descriptor": ("import os\nx = os.read(os.open('data.txt', 0), 9)", "files", ["data.txt"]),
     "exists": ("import os\nx = os.path.exists('flag')", "kinds", ["flag"]),
     "is_file": ("from pathlib import Path\nx = Path('flag').is_file()", "kinds", ["flag"]),
@@ -104,6 +132,7 @@ READS = {
 #: Sources that read every variable, the working directory, and a file by its absolute path.
 OTHERS = {
     "whole_environment": "import os\nx = dict(os.environ)",
+    "library_environment": "import library\nx = library.variables()",
     "getcwd": "from pathlib import Path\nx = Path.cwd()",
     "absolute": "from pathlib import Path\nx = Path(__file__).with_name('data.txt').read_text()",
 }
@@ -116,7 +145,7 @@ NOT_READ = {
         "variables",
         "OWN",
     ),
-    "outputs": ("x = open('build/old.txt').read()", "files", "build/old.txt"),
+    "outputs": ("x = open('build/f/old.txt').read()", "files", "build/f/old.txt"),
 }
 
 SOURCES = {
@@ -131,6 +160,7 @@ SOURCES = {
 def write_project(folder: Path) -> None:
     """Write the modules, and the files that they read, into `folder`."""
     import numpy as np
+    from safetensors.numpy import save_file
 
     for name, source in SOURCES.items():
         (folder / f"case_{name}.py").write_text(source + "\n")
@@ -141,14 +171,20 @@ def write_project(folder: Path) -> None:
         (folder / package).mkdir()
     (folder / "pack/__init__.py").write_text("")
     (folder / "pack/part.py").write_text("x = 1\n")
-    (folder / "build/old.txt").write_text("1")
+    for name in ("f", "other"):
+        (folder / "build" / name).mkdir()
+        (folder / "build" / name / "old.txt").write_text("1")
+    (folder / "link").symlink_to("data.txt")
+    save_file({"x": np.arange(3.0)}, folder / "data.safetensors")
     installed = folder / "lib/site-packages"
     installed.mkdir(parents=True)
     (installed / "library.py").write_text(
         "import os, random, time\nimport numpy as np\n\n"
         "START = time.time(), os.urandom(2), os.listdir('.')\n"
         "DRAWN = np.random.rand(1), random.random()\n\n\n"
-        "def draw():\n    return os.urandom(2)\n"
+        "def draw():\n    return os.urandom(2)\n\n\n"
+        "def has_settings():\n    return os.path.exists('settings.env')\n\n\n"
+        "def variables():\n    return dict(os.environ)\n"
     )
 
 
@@ -167,7 +203,7 @@ def run(folder: str) -> None:
             sys.modules.pop(module, None)
         pipe = os.pipe()
         if (child := os.fork()) == 0:
-            with recording(f"{folder}/build") as recorder:
+            with recording(f"{folder}/build/f") as recorder:
                 __import__(f"case_{name}")
             reads = recorder.reads()
             collector = Collector(Here(folder))

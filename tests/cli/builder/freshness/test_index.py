@@ -120,6 +120,33 @@ def test_equal_lists_are_written_once(project: Path) -> None:
     assert index.list_of(inputs) == index.list_of(reversed(inputs))
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("targets", "f", "always"), [["x"]]),
+        (("targets", "f", "labels"), [1]),
+        (("targets", "f", "outputs"), [["a", [1], "b"]]),
+        (("targets", "f", "lists"), [7]),
+        (("inputs", 0), ["file", 5, None, "x"]),
+        (("inputs", 0), ["folder", ".", None, [3]]),
+        (("inputs", 0), ["nothing", 5]),
+        (("inputs", 0), ["file", "a.py", ["1"], "x"]),
+        (("lists", 0), [99]),
+    ],
+)
+def test_a_value_of_another_type_is_damage(
+    place: tuple[str | int, ...], value: object, project: Path
+) -> None:
+    written(project)
+    path = project / "build" / INDEX
+    document = part = json.loads(path.read_text())
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path.write_text(json.dumps(document))
+    assert opened(project).entries == {}
+
+
 CONTENTS = [
     *("", "null", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 999}', "[" * 100_000),
     *(

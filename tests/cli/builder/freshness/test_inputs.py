@@ -12,22 +12,29 @@ import pytest
 
 from olympus_cli.builder.freshness import inputs
 from olympus_cli.builder.freshness.inputs import (
+    CommonVariablesInput,
     EnvironmentInput,
     FileInput,
     FolderInput,
     Here,
     Input,
     KindInput,
+    LinkInput,
     MachineInput,
     PackageInput,
+    SearchPathInput,
     StatusInput,
     VariableInput,
     WorkingDirectoryInput,
+    common_variables,
     environment_digest,
     file_digest,
     importable_names,
+    link_text,
     machine_facts,
+    search_path,
     status_of,
+    status_text,
 )
 
 
@@ -58,6 +65,16 @@ def edited(name: str, text: str) -> Callable[[Path], None]:
 
 def void(_result: object) -> None:
     pass
+
+
+def linked(project: Path) -> Input:
+    (project / "link").symlink_to("a.py")
+    return LinkInput("link", link_text(str(project / "link")))
+
+
+def relink(project: Path) -> None:
+    (project / "link").unlink()
+    (project / "link").symlink_to("pack")
 
 
 def upgrade(project: Path) -> None:
@@ -96,10 +113,11 @@ CHANGES: dict[str, tuple[Callable[[Path], Input], Callable[[Path], None], str]] 
         "a.py was removed",
     ),
     "time": (
-        lambda p: StatusInput("a.py", *(status_of(str(p / "a.py")) or [])[:2]),
+        lambda p: StatusInput("a.py", status_text(str(p / "a.py"))),
         lambda project: os.utime(project / "a.py", (2, 2)),
         "a.py changed",
     ),
+    "another link": (linked, relink, "link changed"),
     "package": (package, upgrade, "tool 1.0 -> 2.0"),
     "package again": (
         package,
@@ -204,6 +222,28 @@ def test_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(inputs, "_processors", lambda: 1000)
     assert str(found.reason(Here("/"))).endswith("-> 1000")
+
+
+@pytest.mark.parametrize("name", ["OLYMPUS_ENABLE_X64", "PYTHONOPTIMIZE", "LIBTPU_INIT_ARGS"])
+def test_a_common_variable_that_is_set_or_removed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(name, raising=False)
+    absent = CommonVariablesInput(common_variables())
+    monkeypatch.setenv(name, "1")
+    present = CommonVariablesInput(common_variables())
+    assert present.is_same(Here("/")) and not absent.is_same(Here("/"))
+    assert str(absent.reason(Here("/"))) == f"{name}: none -> 1"
+    monkeypatch.delenv(name)
+    assert str(present.reason(Here("/"))) == f"{name}: 1 -> none"
+
+
+def test_the_search_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SearchPathInput(search_path(Here("/")))
+    assert found.is_same(Here("/"))
+    monkeypatch.setattr(sys, "path", [*sys.path, "/elsewhere"])
+    assert not found.is_same(Here("/"))
+    assert str(found.reason(Here("/"))) == "modules in the search path: +/elsewhere"
 
 
 def test_the_working_directory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,9 @@ def test_a_build_with_nothing_to_do_imports_no_compiler(work: Path) -> None:
         "print([m for m in sys.modules if m.partition('.')[0] in "
         "('olympus', 'olympus_core', 'jaxlib', 'numpy', 'model', 'rich')])"
     )
-    run = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, cwd=work, capture_output=True)  # with the search path of the process
+    run = subprocess.run(command, cwd=work, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[-1] == "[]"
     assert run.stdout.count("fresh ") == 3

@@ -62,6 +62,7 @@ def test_results_of_the_program_are_not_inputs(
 
 def test_the_whole_environment_is_recorded_as_such(reads: dict[str, Any]) -> None:
     assert reads["whole_environment"]["whole_environment"] is True
+    assert reads["library_environment"]["whole_environment"] is True
     assert reads["plain"]["whole_environment"] is False
 
 
