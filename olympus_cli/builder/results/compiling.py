@@ -176,7 +176,7 @@ class _Stores:
         try:
             result = decoded(content, key, self.local.trust)
         except OlympusError as error:
-            self.remote.refuse(f"the result {key} is not used: {error}")
+            self.remote.refuse(key, str(error))
             return None
         self.local.put(key, [content], "fetched")
         return result, ResultOrigin("remote", key, self.cache.remote)

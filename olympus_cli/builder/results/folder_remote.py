@@ -35,10 +35,13 @@ class FolderRemote:
         except OSError as error:
             raise _failed(error) from error
 
-    def put(self, key: str, content: bytes) -> None:
-        """Write the file for a key, unless there is one."""
+    def put(self, key: str, content: bytes, *, replaces: bool = False) -> None:
+        """Write the file for a key, unless there is one; with `replaces` also then.
+
+        The umask decides who can read and write the files and folders.
+        """
         try:
-            write_new(self._path(key), [content], replaces=False)
+            write_new(self._path(key), [content], replaces=replaces, is_private=False)
         except OSError as error:
             raise _failed(error) from error
 

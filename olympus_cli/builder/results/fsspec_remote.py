@@ -51,17 +51,17 @@ class FsspecRemote:
             raise RemoteError(f"{error}", is_fatal=True) from None
         return content
 
-    def put(self, key: str, content: bytes) -> None:
-        """Create the object for a key, unless there is one."""
-        path = self._path(key)
+    def put(self, key: str, content: bytes, *, replaces: bool = False) -> None:
+        """Create the object for a key, unless there is one; with `replaces` also then."""
+        path, mode = self._path(key), "overwrite" if replaces else "create"
         try:
             try:
-                self._files.pipe_file(path, content, mode="create")
+                self._files.pipe_file(path, content, mode=mode)
             except FileNotFoundError as error:
                 if self._scheme in _WITH_BUCKETS:  # a bucket with a wrong name is not created
                     raise RemoteError(f"{error}", is_fatal=True) from None
                 self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-                self._files.pipe_file(path, content, mode="create")
+                self._files.pipe_file(path, content, mode=mode)
         except FileExistsError:
             pass
         except PermissionError as error:

@@ -44,8 +44,13 @@ class HttpRemote:
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def has(self, key: str) -> bool:
-        """Return True if the server has an action for a key."""
-        return self._request("HEAD", f"ac/{key}", most=0) is not None
+        """Return True if the server has an action for a key, and its content.
+
+        A server may remove either of them to have room.
+        """
+        action = self._request("GET", f"ac/{key}", most=_MAX_ACTION)
+        match = None if action is None else _DIGEST.search(action)
+        return match is not None and self._request("HEAD", f"cas/{match[0].decode()}") is not None
 
     def get(self, key: str) -> bytes | None:
         """Return the entry for a key; None if there is none."""
@@ -61,8 +66,8 @@ class HttpRemote:
             raise RemoteError(f"the content of {digest} has another SHA-256")
         return content
 
-    def put(self, key: str, content: bytes) -> None:
-        """Store an entry for a key."""
+    def put(self, key: str, content: bytes, *, replaces: bool = False) -> None:
+        """Store an entry for a key; the server decides about an existing one."""
         digest = hashlib.sha256(content).hexdigest()
         self._request("PUT", f"cas/{digest}", content)
         self._request("PUT", f"ac/{key}", action_result(digest, len(content)))

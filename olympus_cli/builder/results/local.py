@@ -27,7 +27,7 @@ from olympus.errors import OlympusError
 from olympus.files import open_regular, read_regular
 from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, decoded
 from olympus_cli.builder.results.locks import key_lock, remove_unused
-from olympus_cli.builder.results.new_files import UNFINISHED, write_new
+from olympus_cli.builder.results.new_files import UNFINISHED, make_folders, write_new
 from olympus_cli.builder.results.result import CompilationResult
 
 Kind = Literal["result", "fetched"]
@@ -108,7 +108,7 @@ class LocalStore:
         """Return a context in which this process alone compiles a key: see `key_lock`."""
         path = self.folder / _VERSION / key[:2] / f"{key}.lock"
         try:
-            os.makedirs(path.parent, mode=0o700, exist_ok=True)
+            make_folders(path.parent, 0o700)
         except OSError:
             return nullcontext(False)
         return key_lock(path, on_wait)

@@ -16,19 +16,22 @@ UNFINISHED = ".new-"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_new(path: Path, pieces: Sequence[bytes], *, replaces: bool) -> None:
-    """Write a file and its folder, which only their owner can read.
+def write_new(
+    path: Path, pieces: Sequence[bytes], *, replaces: bool, is_private: bool = True
+) -> None:
+    """Write a file and the folders above it that are absent.
 
-    With `replaces` it takes the place of an existing file; without, an existing file is retained.
+    Only their owner can read them, or without `is_private` whoever the umask permits. With
+    `replaces` it takes the place of an existing file; without, an existing file is retained.
     A lock marks an unfinished file whose process is alive.
 
     Raises:
         OSError: it cannot be written; no part of it is left.
     """
-    os.makedirs(path.parent, mode=0o700, exist_ok=True)
+    make_folders(path.parent, 0o700 if is_private else 0o777)
     new = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(new, flags, 0o600)
+    descriptor = os.open(new, flags, 0o600 if is_private else 0o666)
     try:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,6 +46,22 @@ def write_new(path: Path, pieces: Sequence[bytes], *, replaces: bool) -> None:
         with suppress(OSError):  # renamed already
             os.unlink(new)
         os.close(descriptor)
+
+
+def make_folders(path: Path, mode: int) -> None:
+    """Create a folder and those above it; absent ones get `mode`, without the bits of the umask.
+
+    Raises:
+        OSError: a folder cannot be created.
+    """
+    if not path.is_dir():
+        if path.parent != path:
+            make_folders(path.parent, mode)
+        try:
+            os.mkdir(path, mode)
+        except FileExistsError:  # another process created it, or it is a file
+            if not path.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
 
 
 def _write(descriptor: int, content: bytes) -> None:

@@ -8,6 +8,7 @@ off for the rest of the build.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,14 +30,21 @@ from olympus_cli.spec.cache import REMOTE, CacheSpec, without_credentials
 T = TypeVar("T")
 
 _MOST_FAILURES = 3  # of single requests, after which a remote store is off
-_FATAL = "!"  # the first character of the line of a failure after which it is off
+#: Seconds that the targets of a build wait in all for slow answers, after which it is off.
+WAIT_LIMIT = 60.0
+#: Seconds of one request that are not counted, without an entry and with one.
+_USUAL_WAIT, _USUAL_TRANSFER = 1.0, 10.0
+# The first characters of the lines of a state: failures, after the second kind of which the remote
+# store is off, keys of refused entries, and seconds of waiting.
+_SINGLE, _FATAL, _REFUSED, _WAITED = " ", "!", "-", "+"
 
 
 @dataclass
 class Failures:
     """The failures of a remote store during a build, also of its other processes.
 
-    They are the lines of the file `path`; without it they are those of this process.
+    They are lines of the file `path`; without it they are those of this process. So are the keys of
+    refused entries, and the times of waiting.
     """
 
     path: Path | None = None
@@ -44,14 +52,40 @@ class Failures:
 
     def add(self, message: str, is_fatal: bool) -> None:
         """Add a failure."""
-        line = f"{_FATAL if is_fatal else ' '}{' '.join(message.split())}"
+        self._append(_FATAL if is_fatal else _SINGLE, " ".join(message.split()))
+
+    def add_refused(self, key: str) -> None:
+        """Add the key of an entry that was refused, and may be replaced."""
+        self._append(_REFUSED, key)
+
+    def has_refused(self, key: str) -> bool:
+        """Return True if the entry of a key was refused."""
+        return f"{_REFUSED}{key}" in self._state()
+
+    def add_wait(self, seconds: float) -> None:
+        """Add a time of waiting; the one that exceeds `WAIT_LIMIT` is a failure."""
+        before = self.waited
+        self._append(_WAITED, f"{seconds:.3f}")
+        if before <= WAIT_LIMIT < before + seconds:
+            self.add(f"its slow answers took more than {WAIT_LIMIT:g} s in all", is_fatal=True)
+
+    @property
+    def waited(self) -> float:
+        """The sum of the times of waiting in seconds."""
+        return sum(float(line[1:]) for line in self._state() if line.startswith(_WAITED))
+
+    def lines(self) -> list[str]:
+        """Return the failures so far, the first one first."""
+        return [line for line in self._state() if line.startswith((_SINGLE, _FATAL))]
+
+    def _append(self, kind: str, text: str) -> None:
+        line = f"{kind}{text}"
         self._own.append(line)
         if self.path is not None:
             with suppress(OSError), open(self.path, "a", encoding="utf-8") as file:
                 file.write(f"{line}\n")
 
-    def lines(self) -> list[str]:
-        """Return the failures so far, the first one first."""
+    def _state(self) -> list[str]:
         if self.path is not None:
             with suppress(OSError):
                 return self.path.read_text(encoding="utf-8").splitlines()
@@ -61,7 +95,9 @@ class Failures:
     def is_off(self) -> bool:
         """True if the remote store is not used any more."""
         lines = self.lines()
-        return len(lines) >= _MOST_FAILURES or any(line.startswith(_FATAL) for line in lines)
+        if len(lines) >= _MOST_FAILURES or any(line.startswith(_FATAL) for line in lines):
+            return True
+        return self.waited > WAIT_LIMIT
 
     def warning(self, url: str) -> str | None:
         """Return the warning about the failures; None without one."""
@@ -103,27 +139,42 @@ class GuardedRemote:
 
     def get(self, key: str) -> bytes | None:
         """Return the entry for a key, not verified; None if there is none, or after a failure."""
-        return self._guarded(lambda remote: remote.get(key), None)
+        left = WAIT_LIMIT - self.failures.waited
+        longest = min(TRANSFER_LIMIT, max(left, 0) + _USUAL_TRANSFER)
+        begin = time.monotonic()
+        content = self._guarded(lambda remote: remote.get(key), None, longest)
+        usual = _USUAL_WAIT if content is None else _USUAL_TRANSFER
+        excess = time.monotonic() - begin - usual
+        if excess > 0:
+            self.failures.add_wait(excess)
+        return content
 
     def put(self, key: str, entry: Callable[[], bytes | None]) -> bool:
-        """Store the result of `entry` for a key that has none; return False after a failure."""
+        """Store the result of `entry` for a key; return False after a failure.
+
+        An existing entry is retained, unless it was refused.
+        """
 
         def put(remote: Remote) -> bool:
-            if not remote.has(key) and (content := entry()) is not None:
-                remote.put(key, content)
+            replaces = self.failures.has_refused(key)
+            if (replaces or not remote.has(key)) and (content := entry()) is not None:
+                remote.put(key, content, replaces=replaces)
             return True
 
         return not self._cache.read_only and self._guarded(put, False)
 
-    def refuse(self, message: str) -> None:
+    def refuse(self, key: str, reason: str) -> None:
         """Add the failure of an entry that is damaged or not trusted."""
-        self.failures.add(message, is_fatal=False)
+        self.failures.add(f"the result {key} is not used: {reason}", is_fatal=False)
+        self.failures.add_refused(key)
 
-    def _guarded(self, work: Callable[[Remote], T], otherwise: T) -> T:
+    def _guarded(
+        self, work: Callable[[Remote], T], otherwise: T, longest: float = TRANSFER_LIMIT
+    ) -> T:
         if self._cache.remote is None or self.failures.is_off:
             return otherwise
         try:
-            return within(TRANSFER_LIMIT, lambda: work(self._connected()))
+            return within(longest, lambda: work(self._connected()))
         except RemoteError as error:
             self.failures.add(redacted(str(error))[:300], error.is_fatal)
         except Exception as error:  # of a library: its text may have a credential in any form

@@ -29,8 +29,8 @@ class Remote(Protocol):
     def get(self, key: str) -> bytes | None:
         """Return the entry for a key, not verified; None if there is none."""
 
-    def put(self, key: str, content: bytes) -> None:
-        """Store an entry for a key that has none; an existing one is retained."""
+    def put(self, key: str, content: bytes, *, replaces: bool = False) -> None:
+        """Store an entry for a key; an existing one is retained, or with `replaces` replaced."""
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from olympus.errors import CompileError, OlympusError
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.results.compiling import local_store
-from olympus_cli.builder.results.entry import signed_entry
+from olympus_cli.builder.results.entry import decoded, signed_entry
 from olympus_cli.builder.results.local import LocalStore
 from olympus_cli.builder.results.remote import Failures, GuardedRemote
 from olympus_cli.reports.build_report import Report
@@ -97,21 +97,36 @@ def _upload(channel: Channel, cache: CacheSpec) -> None:
     remote = GuardedRemote(cache)
     while True:
         key = channel.request()
-        remote.put(key, lambda key=key: _entry(store, key, remote))  # type: ignore[misc]
+        remote.put(key, lambda key=key: entry_to_upload(store, key, remote))  # type: ignore[misc]
         channel.answer(None)
 
 
-def _entry(store: LocalStore, key: str, remote: GuardedRemote) -> bytes | None:
-    """Return the entry of a key, signed if a private key is configured."""
+def entry_to_upload(store: LocalStore, key: str, remote: GuardedRemote) -> bytes | None:
+    """Return the verified entry of a key, signed if a private key is configured.
+
+    It is None, with a failure of `remote`, if the entry is damaged or cannot be signed, or if it
+    would replace an entry that was refused, and would be refused too.
+    """
     content = store.content(key)
-    private = os.environ.get(SIGN_KEY)
-    if content is None or not private:
-        return content
-    try:
-        return signed_entry(content, Path(private))
-    except OlympusError as error:
-        remote.failures.add(f"the results cannot be signed: {error}", is_fatal=True)
+    if content is None:
         return None
+    try:
+        decoded(content, key)
+    except OlympusError as error:
+        remote.failures.add(f"the result {key} is not uploaded: {error}", is_fatal=False)
+        return None
+    if private := os.environ.get(SIGN_KEY):
+        try:
+            content = signed_entry(content, Path(private))
+        except OlympusError as error:
+            remote.failures.add(f"the results cannot be signed: {error}", is_fatal=True)
+            return None
+    if remote.failures.has_refused(key):
+        try:
+            decoded(content, key, store.trust)
+        except OlympusError:  # as its readers would; the failure is known
+            return None
+    return content
 
 
 @contextmanager
@@ -128,12 +143,16 @@ def uploading(
     if url is None:
         yield dict(tasks), Uploads(cache)
         return
-    with TemporaryDirectory(prefix="olympus-remote-", ignore_cleanup_errors=True) as folder:
-        cache = replace(cache, state=Path(folder) / "failures")
-        specs = {name: replace(task.spec, cache=cache) for name, task in tasks.items()}
-        shared = {name: replace(task, spec=specs[name]) for name, task in tasks.items()}
+    folder, problem = _state_folder()
+    if folder is None:
+        cache = replace(cache, remote=None)
+        yield _with_cache(tasks, cache), Uploads(cache)
+        on_warning(f"the remote store {url} was not used: {problem}")
+        return
+    with folder as path:
+        cache = replace(cache, state=Path(path) / "failures")
         with closing(Uploads(cache)) as uploads:
-            yield shared, uploads
+            yield _with_cache(tasks, cache), uploads
             unfinished = uploads.finish(END_LIMIT)
         warning = Failures(cache.state).warning(url)
         if warning is None and unfinished:
@@ -141,6 +160,20 @@ def uploading(
             warning = f"the remote store {url}: {late} not uploaded in {END_LIMIT:g} s"
         if warning is not None:
             on_warning(warning)
+
+
+def _state_folder() -> tuple[TemporaryDirectory[str] | None, str]:
+    """Return a new folder for the state of a remote store; None, with the reason, without one."""
+    try:
+        return TemporaryDirectory(prefix="olympus-remote-", ignore_cleanup_errors=True), ""
+    except OSError as error:
+        return None, f"a temporary folder cannot be created: {error.strerror or error}"
+
+
+def _with_cache(tasks: Mapping[str, Task], cache: CacheSpec) -> dict[str, Task]:
+    """Return tasks with other stores."""
+    specs = {name: replace(task.spec, cache=cache) for name, task in tasks.items()}
+    return {name: replace(task, spec=specs[name]) for name, task in tasks.items()}
 
 
 def _cache_of(caches: Iterable[CacheSpec | None]) -> CacheSpec:

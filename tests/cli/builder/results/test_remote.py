@@ -9,21 +9,26 @@ import os
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from olympus.artifact import new_key
 from olympus_cli.builder.results import http_remote, remote
 from olympus_cli.builder.results.entry import decoded
 from olympus_cli.builder.results.http_remote import HttpRemote, action_result
+from olympus_cli.builder.results.local import LocalStore
 from olympus_cli.builder.results.redaction import redacted
 from olympus_cli.builder.results.remote import Failures, GuardedRemote, remote_of
 from olympus_cli.builder.results.remote_interface import RemoteError, within
+from olympus_cli.builder.results.uploads import entry_to_upload
 from olympus_cli.spec.cache import CacheSpec
 from tests.cli.builder.results.http_server import CacheServer, cache_server
 from tests.cli.builder.results.sample_results import entry, key_of, sample
@@ -126,6 +131,94 @@ def test_a_server_that_never_ends_an_answer_has_a_limit(monkeypatch: pytest.Monk
     assert within(60, lambda: 3) == 3
     with pytest.raises(KeyError):
         within(60, lambda: {}["missing"])
+
+
+@pytest.mark.parametrize("part", ["/ac/", "/cas/"])
+def test_an_entry_of_which_the_server_removed_a_part_is_stored_again(
+    part: str, server: CacheServer, tmp_path: Path
+) -> None:
+    guarded = GuardedRemote(stores("http", server, tmp_path))
+    assert guarded.put(key_of(0), lambda: entry(0))
+    for path in [path for path in server.files if path.startswith(part)]:
+        del server.files[path]
+    assert guarded.get(key_of(0)) is None
+    assert guarded.put(key_of(0), lambda: entry(0))
+    assert guarded.get(key_of(0)) == entry(0)
+    assert not guarded.failures.lines()
+
+
+@every_kind
+def test_a_refused_entry_is_replaced(kind: str, server: CacheServer, tmp_path: Path) -> None:
+    spec = stores(kind, server, tmp_path)
+    remote_of(spec).put(key_of(0), b"damaged")
+    guarded = GuardedRemote(spec, Failures(tmp_path / "state"))
+    guarded.refuse(key_of(0), "it is cut off")
+    another = GuardedRemote(spec, Failures(tmp_path / "state"))  # the process of the uploads
+    assert another.put(key_of(0), lambda: entry(0))
+    assert guarded.get(key_of(0)) == entry(0)
+    assert guarded.failures.lines() == [f" the result {key_of(0)} is not used: it is cut off"]
+
+
+def test_a_damaged_local_entry_is_neither_uploaded_nor_signed(
+    server: CacheServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = new_key()
+    (tmp_path / "own.key").write_bytes(own.private)
+    store = LocalStore(tmp_path / "local")
+    damaged = bytearray(entry(0))
+    damaged[-1] ^= 1
+    store.put(key_of(0), [bytes(damaged)])
+    for variable in ("", str(tmp_path / "own.key")):
+        monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_SIGN_KEY", variable)
+        guarded = GuardedRemote(stores("http", server, tmp_path))
+        guarded.put(key_of(0), lambda: entry_to_upload(store, key_of(0), guarded))  # noqa: B023
+        assert not server.files
+        (line,) = guarded.failures.lines()
+        assert "is not uploaded: its lines.json has another SHA-256" in line
+
+
+def test_a_replacement_is_accepted_by_the_trusted_keys_of_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = new_key()
+    (tmp_path / "own.key").write_bytes(own.private)
+    store = LocalStore(tmp_path / "local", [own.public])
+    store.put(key_of(0), [entry(0)])
+    guarded = GuardedRemote(CacheSpec(tmp_path))
+    assert entry_to_upload(store, key_of(0), guarded) == entry(0)
+    guarded.refuse(key_of(0), "it is not signed")
+    assert entry_to_upload(store, key_of(0), guarded) is None
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_SIGN_KEY", str(tmp_path / "own.key"))
+    signed = entry_to_upload(store, key_of(0), guarded)
+    assert signed is not None and decoded(signed, key_of(0), [own.public]) == sample(0)
+
+
+def test_a_folder_has_the_permissions_of_the_umask(tmp_path: Path, server: CacheServer) -> None:
+    before = os.umask(0o002)
+    try:
+        remote_of(stores("file", server, tmp_path)).put(key_of(0), entry(0))
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "remote").rglob("*.result")}
+    assert modes == {0o664}
+    folders = [tmp_path / "remote", tmp_path / "remote" / key_of(0)[:2]]
+    assert {stat.S_IMODE(p.stat().st_mode) for p in folders} == {0o775}
+
+
+def test_slow_answers_of_a_build_have_a_limit_in_all(
+    tmp_path: Path, server: CacheServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 100_000, 59))  # each request takes 59 s
+    monkeypatch.setattr(remote, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    spec = stores("file", server, tmp_path)
+    builds = [GuardedRemote(spec, Failures(tmp_path / "state")) for _ in range(3)]
+    builds[0].get(key_of(0))
+    assert builds[1].failures.waited == 58 and not builds[1].failures.is_off
+    builds[1].get(key_of(0))
+    assert builds[2].failures.is_off
+    assert builds[2].failures.lines() == ["!its slow answers took more than 60 s in all"]
+    remote_of(spec).put(key_of(0), entry(0))
+    assert builds[2].get(key_of(0)) is None
 
 
 def test_an_absent_server_is_a_failure(tmp_path: Path, server: CacheServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -351,11 +352,25 @@ def test_a_faulty_remote_store_is_one_warning(
     assert not server.files
 
 
+def test_a_build_without_a_temporary_folder_has_no_remote_store(
+    folder: Path, invoke: Invoke, server: CacheServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(uploads, "TemporaryDirectory", full)
+    project = checkout(folder, "one")
+    message = invoke("build").stderr
+    assert f"the remote store {server.url} was not used: a temporary folder cannot be" in message
+    assert message.count("warning") == 1
+    assert origin(project) == "compiled" and not server.requests
+
+
 def test_a_build_does_not_wait_long_for_uploads(
     folder: Path, invoke: Invoke, server: CacheServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploads, "END_LIMIT", 0.25)
-    server.fault, server.slow_methods = "slow", ("HEAD",)
+    server.fault, server.slow_methods = "slow", ("PUT",)
     checkout(folder, "one")
     message = invoke("build").stderr
     assert f"warning: the remote store {server.url}: 1 result not uploaded in 0.25 s" in message
