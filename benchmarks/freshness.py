@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from benchmarks.measure import environment
 
@@ -41,31 +42,35 @@ def forward(x):
 TARGET = '[target.model{number}]\nentry = "model{number}:forward"\nargs = ["f32[{size}]"]\n\n'
 
 
+class Times(NamedTuple):
+    """Processor times in seconds: `same` of builds without a change, `click` of its import."""
+
+    cold: float
+    same: list[float]
+    click: list[float]
+    comment: float
+
+    @property
+    def ratio(self) -> float:
+        """The median time of a build without a change, in that of the import."""
+        return statistics.median(self.same) / statistics.median(self.click)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure the builds and print the table; the exit code is 0."""
     argv = sys.argv[1:] if argv is None else argv
     options = parser().parse_args(argv)
     targets, files, rounds = SHORT if options.short else (TARGETS, FILES, ROUNDS)
-    with TemporaryDirectory(prefix="olympus-freshness-") as name:
-        folder = Path(name)
-        prepare(folder, targets, files)
-        cold = cpu_time(build(), folder)
-        same, click = [], []
-        for _ in range(rounds):
-            same.append(cpu_time(build(), folder))
-            click.append(cpu_time([sys.executable, "-c", "import click"], folder))
-        (folder / "shared.py").write_text(f"# a comment\n{SHARED}")
-        comment = cpu_time(build(), folder)
-    ratio = statistics.median(same) / statistics.median(click)
+    times = measured(targets, files, rounds)
     command = shlex.join(["python", "-m", "benchmarks.freshness", *argv])
     print(
         f"Measured by `{command}`, on {os.cpu_count()} processors: {targets} targets, each with "
         f"{files} files of its own.\n\n"
         "| build | processor time |\n| --- | --- |\n"
-        f"| first, without stored results | {cold:.2f} s |\n"
-        f"| without a change | {shown(same)} |\n"
-        f"| `import click`, beside it | {shown(click)}, so {ratio:.2f} times |\n"
-        f"| a comment changed in a file that all import | {comment:.2f} s |\n",
+        f"| first, without stored results | {times.cold:.2f} s |\n"
+        f"| without a change | {shown(times.same)} |\n"
+        f"| `import click`, beside it | {shown(times.click)}, so {times.ratio:.2f} times |\n"
+        f"| a comment changed in a file that all import | {times.comment:.2f} s |\n",
         end="",
     )
     return 0
@@ -76,6 +81,20 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser("python -m benchmarks.freshness", description=__doc__)
     result.add_argument("--short", action="store_true", help=f"{SHORT[0]} targets")
     return result
+
+
+def measured(targets: int, files: int, rounds: int) -> Times:
+    """Return the times of the builds of a project in a temporary folder."""
+    with TemporaryDirectory(prefix="olympus-freshness-") as name:
+        folder = Path(name)
+        prepare(folder, targets, files)
+        cold = cpu_time(build(), folder)
+        same, click = [], []
+        for _ in range(rounds):
+            same.append(cpu_time(build(), folder))
+            click.append(cpu_time([sys.executable, "-c", "import click"], folder))
+        (folder / "shared.py").write_text(f"# a comment\n{SHARED}")
+        return Times(cold, same, click, cpu_time(build(), folder))
 
 
 def prepare(folder: Path, targets: int, files: int) -> None:
