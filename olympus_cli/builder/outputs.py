@@ -93,15 +93,20 @@ def compile_and_write(
                 unit.backend: obtained[unit.label].result.executable for unit in program.units
             }
         with program.clock.part("write"):
-            bundle = save_bundle(program, directory, executables, lowered.sources)
-            files.add(bundle.name)
+            files.add(save_bundle(program, directory, executables, lowered.sources).name)
             outputs = files.listed()
         report = _report(program, lowered, backends, outputs)
     report = finish(program, report, directory, project, on_stage, page=page, profile=profile)
-    for unit in program.units:
-        if obtained[unit.label].is_stored and not profile:
-            unit.compiled = None  # it was read to inspect it, and cannot run
+    if not profile:
+        _drop_stored(program, obtained)
     return report
+
+
+def _drop_stored(program: Program, obtained: Mapping[str, Obtained]) -> None:
+    """Remove the stored executables from a program: they were read to be inspected."""
+    for unit in program.units:
+        if obtained[unit.label].is_stored:
+            unit.compiled = None  # it cannot run
 
 
 def finish(

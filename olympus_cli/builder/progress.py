@@ -35,6 +35,10 @@ class Progress:
     ended: dict[str, Outcome] = field(default_factory=dict)
     _running: dict[str, tuple[float, str]] = field(default_factory=dict)  # their start and stage
 
+    def estimate_by(self, builds: Mapping[str, LastBuild]) -> None:
+        """Estimate the rest of the build by the last builds of the targets."""
+        self.builds = builds
+
     def enter(self, target: str, stage: str, now: float) -> None:
         """Record the stage that a target enters."""
         start, _ = self._running.get(target, (now, ""))

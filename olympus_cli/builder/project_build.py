@@ -31,7 +31,7 @@ from olympus_cli.workers.pool import default_jobs
 Forms = Sequence[tuple[str, Path | None]]
 
 
-class HistoryUse(NamedTuple):
+class BuildHistory(NamedTuple):
     """The functions of the history of a project that a build uses.
 
     `prepare` prepares `record`, which adds the figures of a build. `past` returns the last builds
@@ -43,7 +43,7 @@ class HistoryUse(NamedTuple):
     past: Callable[[Project, Sequence[str]], Mapping[str, LastBuild]]
 
 
-def build_project(request: BuildRequest, outputs: Outputs, history: HistoryUse) -> None:
+def build_project(request: BuildRequest, outputs: Outputs, history: BuildHistory) -> None:
     """Build the requested targets, write the report, and record the build.
 
     Raises:
@@ -62,7 +62,7 @@ def build_project(request: BuildRequest, outputs: Outputs, history: HistoryUse) 
     raise_failures(built.outcomes, request.verbose)
 
 
-def build_targets(request: BuildRequest, history: HistoryUse) -> Built:
+def build_targets(request: BuildRequest, history: BuildHistory) -> Built:
     """Read the project, and build its requested targets.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from olympus.errors import FrozenError
 from olympus_cli.builder.driver import Listener
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.progress import Progress
-from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.gate_reports.failures import raise_all, with_target
 from olympus_cli.terminal import console
 from olympus_cli.terminal.live import live_view
@@ -33,9 +32,6 @@ def building(
     failed programs is shown.
     """
     state = Progress(targets, jobs, time.monotonic())
-
-    def on_order(builds: Mapping[str, LastBuild]) -> None:
-        state.builds = builds
 
     def on_stage(target: str, stage: str) -> None:
         state.enter(target, stage, time.monotonic())
@@ -59,7 +55,7 @@ def building(
         return state.lines(columns, rows, time.monotonic())
 
     with nullcontext() if quiet else live_view(picture):
-        yield Listener(on_wait, on_order, on_stage, on_outcome, on_warning)
+        yield Listener(on_wait, state.estimate_by, on_stage, on_outcome, on_warning)
 
 
 def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:

@@ -120,13 +120,6 @@ def command(
                 outputs.silence()
             outputs.write(build_report(*fresh, explain=explain))
         return
-    # they import the compiler
-    from olympus_cli.builder.project_build import HistoryUse, build_project
-    from olympus_cli.builder.watch.project_watch import watch_project
-    from olympus_cli.check.watched_checks import WatchedChecks
-    from olympus_cli.history.last_builds import recorded_builds
-    from olympus_cli.history.recording import prepare, record_build
-
     request = BuildRequest(
         names=names,
         project=project,
@@ -147,7 +140,18 @@ def command(
         quiet=quiet,
         verbose=is_verbose(),
     )
-    history = HistoryUse(prepare, record_build, recorded_builds)
+    _build(request, forms, watch, checks)
+
+
+def _build(request: BuildRequest, forms: tuple[Form, ...], watch: bool, checks: bool) -> None:
+    # they import the compiler
+    from olympus_cli.builder.project_build import BuildHistory, build_project
+    from olympus_cli.builder.watch.project_watch import watch_project
+    from olympus_cli.check.watched_checks import WatchedChecks
+    from olympus_cli.history.last_builds import recorded_builds
+    from olympus_cli.history.recording import prepare, record_build
+
+    history = BuildHistory(prepare, record_build, recorded_builds)
     with Outputs("build", forms) as outputs:
         request.check(watch=watch, checks=checks)
         if watch:

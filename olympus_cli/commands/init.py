@@ -202,7 +202,7 @@ __pycache__/
 
 _MLP = {"model.py": _MODEL, "olympus.toml": _SCHEMA_LINE + _TOML, ".gitignore": _IGNORED}
 
-#: The files of each template: their paths and texts.  Each project also gets the schema.
+#: The files of each template: their paths and texts. Each project also gets the schema.
 TEMPLATES = {
     "minimal": {
         "model.py": _MINIMAL,

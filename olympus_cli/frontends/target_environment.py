@@ -1,6 +1,6 @@
-"""The environment of a target's program: its variables, and whether 64-bit dtypes are kept.
+"""The environment of a target's program: its variables, and whether 64-bit dtypes are enabled.
 
-Each worker process loads the programs of one target.  A process that loads several targets in turn,
+Each worker process loads the programs of one target. A process that loads several targets in turn,
 such as a test, has the environment of the last one.
 """
 

@@ -1,6 +1,6 @@
 """The values that a shell completes: targets, parts of a matrix, devices, metrics and revisions.
 
-Targets are read without the compiler: a Tab must be fast.  A file that cannot be read has none.
+Targets are read without the compiler: a Tab must be fast. A file that cannot be read has none.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def project_of_words(args: Sequence[str]) -> Path | None:
 def target_items(file: Path | None, with_groups: bool) -> list[Item]:
     """Return the names of the targets of a project, in its order, with their entries as help.
 
-    A target with a matrix has a name for each combination.  With `with_groups`, its own name comes
-    before them, and the names of the parts of its matrix, such as f@batch=8.  Invalid names are
+    A target with a matrix has a name for each combination. With `with_groups`, its own name comes
+    before them, and the names of the parts of its matrix, such as f@batch=8. Invalid names are
     left out.
     """
     if file is None:
@@ -133,7 +133,7 @@ def metric_items() -> list[Item]:
 def device_items(file: Path | None, word: str, with_backend: bool) -> list[Item]:
     """Return the names of devices, after the number of devices in `word`, with their products.
 
-    `file` is the project, whose devices come first.  With `with_backend`, the items are backends:
+    `file` is the project, whose devices come first. With `with_backend`, the items are backends:
     "cpu", "gpu:h200".
     """
     from olympus.stages import shipped_devices, shipped_tpus  # this imports the compiler

@@ -386,6 +386,31 @@ trips_option = click.option(
 )
 
 
+#: The decorators of `request_options`.
+_REQUEST = (
+    click.option(
+        "--shapes",
+        metavar="SHAPES",
+        help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}"; '
+        'or free sizes of an ONNX model: "batch=8".',
+    ),
+    click.option(
+        "--static",
+        "statics",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Give a static argument as a TOML value: train=false, n=3, mode='\"fast\"'; "
+        "may be repeated.",
+    ),
+    click.option(
+        "--weights",
+        type=click.Choice(WEIGHTS),
+        help="Make the weights of an ONNX model constants of the program (default), or arguments.",
+    ),
+    project_option,
+)
+
+
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --shapes, --static, --weights and --project, as one parameter `request`.
 
@@ -418,30 +443,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         request = Request(text, shapes, statics, project, *over, weights)
         return function(*args, request=request, **rest)
 
-    return _decorated(
-        gather,
-        click.option(
-            "--shapes",
-            metavar="SHAPES",
-            help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}"; '
-            'or free sizes of an ONNX model: "batch=8".',
-        ),
-        click.option(
-            "--static",
-            "statics",
-            metavar="NAME=VALUE",
-            multiple=True,
-            help="Give a static argument as a TOML value: train=false, n=3, mode='\"fast\"'; "
-            "may be repeated.",
-        ),
-        click.option(
-            "--weights",
-            type=click.Choice(WEIGHTS),
-            help="Make the weights of an ONNX model constants of the program (default), or "
-            "arguments.",
-        ),
-        project_option,
-    )
+    return _decorated(gather, *_REQUEST)
 
 
 def entry_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,7 +18,7 @@ class Changes:
     """The difference of the working tree from a commit.
 
     `top` is the folder of the working tree, without symbolic links, and `paths` are the changed,
-    added and removed files in it, as absolute paths.  Files that git ignores are not among them.
+    added and removed files in it, as absolute paths. Files that git ignores are not among them.
     """
 
     revision: str

@@ -139,7 +139,7 @@ class TargetSpec:
     repeats: Repeats = "auto"
     #: the library of its function: "auto" is JAX if OLYMPUS cannot trace it because it calls JAX
     frontend: str = "auto"
-    x64: bool | None = None  # whether 64-bit dtypes are kept; None for the process's switch
+    x64: bool | None = None  # whether 64-bit dtypes are enabled; None for the process's switch
     env: Mapping[str, str] = field(default_factory=dict)  # environment variables of its process
     as_is: bool = False  # True to compile the program of a file unchanged
     #: public keys, one of which must have signed the bundle of its entry; if empty, the settings'

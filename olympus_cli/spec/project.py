@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -113,31 +114,33 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     budget, bench = replace(budget_of(top, devices), must_donate=False), bench_of(top)
     build_dir = root / settings.path("build-dir", "build")
     cache = cache_of(settings, root)
-    targets: dict[str, TargetSpec] = {}
     section = top.table("target")
-    for name in section.data:
-        of_table = _targets(section, name, root, devices)
-        targets |= {
-            key: replace(
-                target,
-                python_path=folders,
-                budget=budget.under(target.budget),
-                bench=bench.under(target.bench),
-                outputs=OutputFolder(build_dir / key, target.backends),
-                cache=cache,
-            )
-            for key, target in of_table.items()
-        }
+    tables = (_targets(section, name, root, devices) for name in section.data)
+    targets = {
+        key: replace(
+            target,
+            python_path=folders,
+            budget=budget.under(target.budget),
+            bench=bench.under(target.bench),
+            outputs=OutputFolder(build_dir / key, target.backends),
+            cache=cache,
+        )
+        for key, target in chain.from_iterable(table.items() for table in tables)
+    }
     history = _history(settings, root, build_dir)
     defaults = settings.texts("default-targets")
     files = source.files
     project = Project(root, targets, build_dir, defaults, devices, history, file, files, cache)
+    _check_default_targets(project, settings)
+    return project
+
+
+def _check_default_targets(project: Project, settings: Section) -> None:
     if project.default_targets:
         try:
             project.select()
         except UsageError as error:
             settings.fail("default-targets", f"is invalid: {error}", error.hint)
-    return project
 
 
 def place_of_target(file: Path, target: str) -> tuple[str, ...]:

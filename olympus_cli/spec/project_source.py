@@ -1,6 +1,6 @@
 """The text of a project: its file, and the files that it extends, as one table with lines.
 
-`read_project` merges the files.  A message on a value has the file and the line that set it.
+`read_project` merges the files. A message on a value has the file and the line that set it.
 """
 
 from __future__ import annotations

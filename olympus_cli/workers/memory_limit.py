@@ -1,6 +1,6 @@
 """The memory limit of a worker, which its supervisor checks.
 
-The resident memory of the worker and of all processes that it started counts.  The kernel's limit
+The resident memory of the worker and of all processes that it started counts. The kernel's limit
 of address space (`RLIMIT_AS`) is not used: XLA reserves several times the memory that it uses, and
 an allocation that fails ends the process without a message.
 """

@@ -50,8 +50,8 @@ def run_all(
 ) -> Generator[Done, None, None]:
     """Do `works` in at most `jobs` processes; yield them in the order in which they end.
 
-    `action` and `quiet` are as for `Isolated`.  Works start in their order, but one whose memory
-    does not fit beside the running ones waits.  For each request that work sends with
+    `action` and `quiet` are as for `Isolated`. Works start in their order, but one whose memory
+    does not fit beside the running ones waits. For each request that work sends with
     `Channel.answer`, its next `Channel.request` returns the result of `on_request`.  When the
     iteration ends, for any reason, no process is left.
     """
@@ -67,9 +67,7 @@ def run_all(
                         running.append(start(work))
                 except OlympusError as error:  # the system has no process left
                     yield Done(work.name, Ended(None, Failure.of(error), ""))
-            if running:
-                waits_for_memory = bool(waiting) and len(running) < jobs
-                wait([w.process for w in running], _BETWEEN_TRIES if waits_for_memory else None)
+            _wait(running, for_memory=bool(waiting) and len(running) < jobs)
             for worker in list(running):
                 ended = worker.process.look()
                 worker.answer(on_request)
@@ -79,6 +77,12 @@ def run_all(
     finally:
         for worker in running:
             worker.process.close()
+
+
+def _wait(running: Sequence[_Running], for_memory: bool) -> None:
+    """Wait until a process ends or sends; `for_memory` limits the wait, as memory may be free."""
+    if running:
+        wait([worker.process for worker in running], _BETWEEN_TRIES if for_memory else None)
 
 
 class _Running:

@@ -29,8 +29,8 @@ def changed(
 ) -> Sequence[TargetSpec]:
     """Return the targets whose inputs changed since "git:REV", in order; all of them for None.
 
-    The inputs are the files of `input_files`, and the values in olympus.toml.  A target whose files
-    are unknown has changed.  If no target changed, a message reports it.
+    The inputs are the files of `input_files`, and the values in olympus.toml. A target whose files
+    are unknown has changed. If no target changed, a message reports it.
 
     Raises:
         UsageError: as `changes_since`.

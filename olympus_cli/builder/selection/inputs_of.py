@@ -1,7 +1,7 @@
 """The files that a target depends on: the inputs of its last trace, and the files that it names.
 
-The index of the build folder has the files of the last trace.  That trace may have been one of
-another revision.  Therefore the files that the import statements and the target's table name now
+The index of the build folder has the files of the last trace. That trace may have been one of
+another revision. Therefore the files that the import statements and the target's table name now
 are added.
 """
 

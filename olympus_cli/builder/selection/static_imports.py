@@ -1,7 +1,7 @@
 """The source files of a project that a target's program imports, without running it.
 
 The import statements of the entry's module are followed as far as they lead to files in the
-project's folder and in `python-path`.  Imports by `importlib` and files of data are not found.
+project's folder and in `python-path`. Imports by `importlib` and files of data are not found.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def module_files(name: str, folders: Sequence[Path]) -> list[Path]:
 def imported_files(files: Sequence[Path], folders: Sequence[Path]) -> frozenset[Path] | None:
     """Return `files` and the files that they import, directly or through others.
 
-    `folders` are searched for modules.  The result is None if a file cannot be read.
+    `folders` are searched for modules. The result is None if a file cannot be read.
     """
     found: set[Path] = set()
     waiting = list(files)

@@ -11,7 +11,7 @@ from pathlib import Path
 from olympus.errors import OlympusError, UsageError
 from olympus_cli.builder.build_request import BuildRequest
 from olympus_cli.builder.gate_report import build_report
-from olympus_cli.builder.project_build import HistoryUse, build_targets
+from olympus_cli.builder.project_build import BuildHistory, build_targets
 from olympus_cli.builder.show import raise_failures
 from olympus_cli.builder.watch.built import Built
 from olympus_cli.builder.watch.changes import WatchedChanges
@@ -28,7 +28,7 @@ from olympus_cli.terminal import console
 def watch_project(
     request: BuildRequest,
     outputs: Outputs,
-    history: HistoryUse,
+    history: BuildHistory,
     checks: Callable[[int], Checks] | None,
 ) -> None:
     """Build again after each change of a file, until Ctrl-C, which is the usual end.
@@ -46,14 +46,7 @@ def watch_project(
         )
     if request.quiet:
         outputs.silence()
-    more = () if request.device_config is None else (request.device_config,)
-    options = WatchOptions(
-        more,
-        outputs.files,
-        checks(request.num_jobs) if checks is not None else None,
-        request.quiet,
-        request.verbose,
-    )
+    options = _options(request, outputs, None if checks is None else checks(request.num_jobs))
     requests = chain([request], repeat(request.without_force()))
     try:
         with (
@@ -73,6 +66,11 @@ def watch_project(
         console.message("stopped watching")
 
 
+def _options(request: BuildRequest, outputs: Outputs, checks: Checks | None) -> WatchOptions:
+    more = () if request.device_config is None else (request.device_config,)
+    return WatchOptions(more, outputs.files, checks, request.quiet, request.verbose)
+
+
 def _first_files(request: BuildRequest, options: WatchOptions) -> WatchedFiles:
     """Return the files to watch during the first build.
 
@@ -90,7 +88,7 @@ def _first_files(request: BuildRequest, options: WatchOptions) -> WatchedFiles:
     return WatchedFiles.of(project, options.more, options.written)
 
 
-def _finish(built: Built, request: BuildRequest, outputs: Outputs, history: HistoryUse) -> None:
+def _finish(built: Built, request: BuildRequest, outputs: Outputs, history: BuildHistory) -> None:
     """Write the lines of the targets that were not fresh, and record the build."""
     root, folder = built.project.root, built.project.build_dir
     changed = [outcome for outcome in built.outcomes if outcome.status != "fresh"]

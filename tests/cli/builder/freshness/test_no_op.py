@@ -19,6 +19,10 @@ from olympus_cli.builder.freshness.index import INDEX
 
 Invoke = Callable[..., Result]
 
+#: Seconds after a change, so that it is before the trace. A file that changes while it is traced is
+#: traced again; `os.utime` cannot make it older, because the time of its status counts as well.
+SETTLED = 0.05
+
 MODEL = """\
 import os
 
@@ -64,7 +68,7 @@ def work(folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / f"{name}.py").write_text(text)
     numpy.save(folder / "weights.npy", numpy.arange(4.0))
     (folder / "olympus.toml").write_text(TOML)
-    time.sleep(0.05)  # a file that changes while it is traced is traced again
+    time.sleep(SETTLED)
     assert invoke("build").exit_code == 0
     return folder
 
@@ -144,7 +148,7 @@ def test_a_change_is_traced_by_the_targets_that_it_concerns(
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     assert traced(invoke) == expected
-    time.sleep(0.05)
+    time.sleep(SETTLED)
     assert invoke("build").exit_code == 0
     assert traced(invoke) == {}
 
@@ -175,7 +179,7 @@ def test_a_checkout_elsewhere_with_a_restored_build_folder_is_fresh(
     shutil.rmtree(copy / "__pycache__", ignore_errors=True)
     monkeypatch.chdir(copy)
     assert traced(invoke) == {}
-    time.sleep(0.05)
+    time.sleep(SETTLED)
     assert invoke("build").exit_code == 0
     rows = json.loads((copy / "build" / INDEX).read_text())["inputs"]
     inode = (copy / "other.py").stat().st_ino
@@ -210,7 +214,7 @@ def test_a_program_that_reads_the_clock_is_traced_every_time(work: Path, invoke:
     (work / "clock.py").write_text(CLOCK)
     with (work / "olympus.toml").open("a") as file:
         file.write('\n[target.h]\nentry = "clock:h"\nargs = ["f32[4]"]\n')
-    time.sleep(0.05)
+    time.sleep(SETTLED)
     assert invoke("build").exit_code == 0
     assert invoke("build").exit_code == 0
     text = "clock.py:5: reads the clock, so that it is traced at every build"
