@@ -143,7 +143,7 @@ def locked(
         CompileError: another build has it for longer than `time_limit`, in seconds.
         UsageError: the directory cannot be made or locked.
     """
-    if not make and not root.exists():
+    if not make and not os.path.exists(root):  # False for a path that is too long
         yield
         return
     with _usable(root):
