@@ -25,6 +25,7 @@ class BuildRequest(NamedTuple):
     stages: Mapping[str, Any]
     backend: str | None
     device_config: Path | None
+    executor: str
     jobs: int | None
     time_limit: float | None
     memory_limit: int | None
@@ -51,6 +52,7 @@ class BuildRequest(NamedTuple):
             UsageError: they are not.
         """
         from olympus.errors import UsageError  # imports the compiler
+        from olympus_cli.builder.farm.choice import check_executor
         from olympus_cli.spec.entries import is_entry
 
         if entry := next((name for name in self.names if is_entry(name)), None):
@@ -58,6 +60,7 @@ class BuildRequest(NamedTuple):
                 f"{entry!r} is an entry, and build takes targets of olympus.toml",
                 hint=f"olympus compile {entry} --shapes ... compiles an entry",
             )
+        check_executor(self.executor)
         if checks and not watch:
             raise UsageError("--check needs --watch", hint="olympus check checks the targets once")
         if watch and self.frozen:

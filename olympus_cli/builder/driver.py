@@ -38,6 +38,7 @@ class Listener:
     on_stage: OnTargetStage = lambda _target, _stage: None
     on_outcome: Callable[[Outcome], None] = lambda _outcome: None
     on_warning: Callable[[str], None] = lambda _text: None
+    on_note: Callable[[str], None] = lambda _text: None
 
 
 @dataclass(frozen=True)

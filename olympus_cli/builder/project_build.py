@@ -11,6 +11,7 @@ from typing import NamedTuple
 from olympus.errors import UsageError
 from olympus_cli.builder.build_request import BuildRequest
 from olympus_cli.builder.driver import Selected, build
+from olympus_cli.builder.farm.choice import executor_of
 from olympus_cli.builder.freshness.shortcut import key_in_file
 from olympus_cli.builder.gate_report import build_report
 from olympus_cli.builder.outcome import Outcome
@@ -89,7 +90,10 @@ def build_targets(request: BuildRequest, history: BuildHistory) -> Built:
     by_index = Selected(key, opened.root, files, opened.targets.keys())
     shown = building(specs, request.num_jobs, meanwhile, new, quiet=request.quiet)
     with interrupts.interrupts_raised(), shown as listener:
-        outcomes = build(specs, opened.build_dir, options, listener, by_index, past=past)
+        place = executor_of(request, opened, specs.values(), listener.on_note)
+        outcomes = build(
+            specs, opened.build_dir, options, listener, by_index, past=past, executor=place
+        )
     return Built(opened, specs, outcomes)
 
 

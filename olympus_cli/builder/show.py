@@ -51,11 +51,15 @@ def building(
         if not quiet:
             console.message(f"warning: {text}")
 
+    def on_note(text: str) -> None:
+        if not quiet:
+            console.message(text)
+
     def picture(columns: int, rows: int) -> Sequence[str]:
         return state.lines(columns, rows, time.monotonic())
 
     with nullcontext() if quiet else live_view(picture):
-        yield Listener(on_wait, state.estimate_by, on_stage, on_outcome, on_warning)
+        yield Listener(on_wait, state.estimate_by, on_stage, on_outcome, on_warning, on_note)
 
 
 def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:

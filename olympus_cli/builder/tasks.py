@@ -41,7 +41,7 @@ def run_tasks(
     `builds` are the last builds of the targets that have one. Outcomes come in the order in which
     tasks end. No process is left, even if the iteration ends early.
     """
-    if len(tasks) > 1:  # a single process does this while its compiler runs
+    if len(tasks) > 1 and executor.forks:  # a single process does this while its compiler runs
         prepare_workers()
     order = longest_first(tasks, builds, limits.memory)
     works = [Work(name, _run_task, (tasks[name],), memory) for name, memory in order.items()]

@@ -39,6 +39,13 @@ from olympus_cli.options.shared import (
     metavar="N",
     help="Build N targets at a time; the default is one for each processor.",
 )
+@click.option(
+    "--executor",
+    default="local",
+    metavar="WHERE",
+    help="Where targets are built: local (default), dask://HOST:PORT for the workers of a Dask "
+    "scheduler, or dask for a new local cluster.",
+)
 @time_limit_option
 @memory_limit_option
 @click.option(
@@ -82,6 +89,7 @@ def command(
     project: str | None,
     changed_since: str | None,
     jobs: int | None,
+    executor: str,
     time_limit: float | None,
     memory_limit: int | None,
     keep_going: bool,
@@ -128,6 +136,7 @@ def command(
         stages=settings,
         backend=backend,
         device_config=device_config,
+        executor=executor,
         jobs=jobs,
         time_limit=time_limit,
         memory_limit=memory_limit,

@@ -90,7 +90,8 @@ class Isolated:
     fails with the class `death`; one that dies in a stage that reads a file, with ArtifactError.
     So does one that uses more than `memory_limit` bytes with the processes that it started.
     With `environment`, the process is a fresh interpreter, started with these variables in
-    addition to those of this process: Python reads `PYTHONHASHSEED` only at the start.
+    addition to those of this process, and without those that are None: Python reads
+    `PYTHONHASHSEED` only at the start.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -106,7 +107,7 @@ class Isolated:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         on_stage: OnStage = lambda _stage: None,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
     ) -> None:
         self._environment = environment
         self._action, self._death = action, death
@@ -139,7 +140,9 @@ class Isolated:
             start: Callable[..., _Child | subprocess.Popen[bytes]]
             start = _fork if own_process.is_own() else _spawn
             if self._environment is not None:
-                start = partial(_spawn_with, {**os.environ, **self._environment}, _PATH)
+                merged = {**os.environ, **self._environment}
+                variables = {name: value for name, value in merged.items() if value is not None}
+                start = partial(_spawn_with, variables, _PATH)
             self._supervisor = start(leash, results, job, self._leash)
             unless_started.pop_all()
 

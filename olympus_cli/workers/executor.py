@@ -57,6 +57,11 @@ class Executor(Protocol):
       ...         print(done.name, done.ended.failure)
     """
 
+    @property
+    def forks(self) -> bool:
+        """True if the works run in processes that are forked from this one."""
+        ...
+
     def run(
         self, works: Sequence[Work], limits: Limits, on_stage: OnTargetStage
     ) -> Generator[Done, None, None]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from olympus.errors import OlympusError
 from olympus_cli.faults.failure import Failure
@@ -29,6 +30,7 @@ class LocalPool:
     """The processes of this machine, at most `jobs` at a time; None is one per processor."""
 
     jobs: int | None = None
+    forks: ClassVar[bool] = True
 
     def run(
         self, works: Sequence[Work], limits: Limits, on_stage: OnTargetStage
