@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,10 @@ OnNote = Callable[[str], None]
 
 _INSTALL = 'pip install "olympus[dask]"'
 _CONNECT_LIMIT = 10.0  # seconds
+_SETTINGS = {
+    "distributed.comm.timeouts.connect": f"{_CONNECT_LIMIT:g}s",
+    "distributed.nanny.pre-spawn-environ": {},  # variables that change the compiler
+}
 _LOGGERS = ("distributed", "tornado", "asyncio", "bokeh")
 _STATED = 3  # the number of unusable workers that a message describes
 
@@ -35,19 +40,19 @@ def connected(executor: str, jobs: int | None, on_note: OnNote) -> Iterator[Clie
     Raises:
         BackendError: Dask is not installed, or the scheduler does not answer.
     """
-    with _silent(), ExitStack() as stack:
+    with ExitStack() as stack:
         try:
-            import dask
-
-            stack.enter_context(dask.config.set({"logging": {"distributed": "critical"}}))
-            import distributed  # it reads this setting
+            with _same_environment():
+                import dask
+                import distributed
         except ImportError:
             raise BackendError(f"--executor {executor} needs Dask: {_INSTALL}") from None
-        settings = {"distributed.comm.timeouts.connect": f"{_CONNECT_LIMIT:g}s"}
-        stack.enter_context(dask.config.set(settings))
+        stack.enter_context(_silent())
+        stack.enter_context(dask.config.set(_SETTINGS))
         address = None
         if executor == "dask":
-            cluster = stack.enter_context(_local_cluster(jobs or default_jobs()))
+            with _same_environment():
+                cluster = stack.enter_context(_local_cluster(jobs or default_jobs()))
             address = cluster.scheduler_address
         try:
             client = distributed.Client(
@@ -61,6 +66,18 @@ def connected(executor: str, jobs: int | None, on_note: OnNote) -> Iterator[Clie
         stack.enter_context(client)
         on_note(f"the dashboard of the Dask cluster: {client.dashboard_link}")
         yield client
+
+
+@contextmanager
+def _same_environment() -> Iterator[None]:
+    """A context after which the variables of this process are as before: Dask sets some."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager
@@ -100,15 +117,15 @@ def _dask_address(executor: str) -> str:
 @contextmanager
 def _silent() -> Iterator[None]:
     """A context in which Dask and its libraries write no log."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.level for logger in loggers]
+    names = [name for name in logging.root.manager.loggerDict if name.startswith(_LOGGERS)]
+    loggers = [logger for name in names if not (logger := logging.getLogger(name)).disabled]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
+        logger.disabled = True
     try:
         yield
     finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+        for logger in loggers:
+            logger.disabled = False
 
 
 def _reason(error: BaseException) -> str:

@@ -11,7 +11,7 @@ import queue
 import time
 import uuid
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,10 +73,11 @@ class DaskExecutor:
         """
         if not works:
             return
+        variables = farm_variables()  # Dask sets some
         with connected(self.executor, self.jobs, self.on_note) as client:
             roster = Roster(client, self.kinds, self.folder, self.on_note)
             with closing(roster):
-                yield from _Run(self, client, roster, works, limits, on_stage).ends()
+                yield from _Run(self, client, roster, variables, limits, on_stage).ends(works)
 
 
 @dataclass
@@ -97,23 +98,23 @@ class _Run:
         place: DaskExecutor,
         client: Client,
         roster: Roster,
-        works: Sequence[Work],
+        variables: Mapping[str, str],
         limits: Limits,
         on_stage: OnTargetStage,
     ) -> None:
         self._place, self._client, self._roster = place, client, roster
-        self._limits, self._on_stage = limits, on_stage
-        self._waiting = deque(works)
+        self._variables, self._limits, self._on_stage = variables, limits, on_stage
+        self._waiting: deque[Work] = deque()
         self._running: dict[str, _Running] = {}
         self._lost_on: dict[str, list[str]] = {}  # the workers that were lost, by work
         self._events: queue.SimpleQueue[tuple[str, int, str | None]] = queue.SimpleQueue()
         self._topic = f"olympus-{uuid.uuid4().hex}"
-        self._variables = farm_variables()
         self._started = time.time_ns()
         self._last_look = self._last_worker = -_PATIENCE
 
-    def ends(self) -> Generator[Done, None, None]:
-        """Yield the end of each work."""
+    def ends(self, works: Sequence[Work]) -> Generator[Done, None, None]:
+        """Run works, and yield the end of each."""
+        self._waiting.extend(works)
         self._last_worker = time.monotonic()
         self._client.subscribe_topic(self._topic, self._on_event)
         try:
