@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from olympus_cli.builder.freshness.inputs import file_digest, importable_names, kind_of, status_of
+from olympus_cli.builder.freshness.inputs import file_digest
 from olympus_cli.builder.freshness.reads import Reads
 from olympus_cli.faults.blame import is_python
 
@@ -29,6 +29,8 @@ class States(NamedTuple):
 def states_of(reads: Reads) -> States:
     """Return the present states of what a trace read, on the machine that calls this.
 
+    Folders, links and statuses are not included: `reads` has their states on the worker.
+
     >>> states_of(reads).files["/home/me/model.py"][:8]
     'e3b0c442'
     """
@@ -37,9 +39,7 @@ def states_of(reads: Reads) -> States:
     own = sorted(set(paths) - set(installed))
     others = [
         *(f"{path} {file_digest(path)}" for path in sorted(installed)),
-        *(f"{path} {importable_names(path)}" for path in reads.folders),
-        *(f"{path} {kind_of(path)}" for path in reads.kinds),
-        *(f"{path} {(status_of(path) or [])[:2]}" for path in reads.statuses),
+        *(f"{path} {file_digest(path)}" for path in reads.missing),
         *(f"{name} {os.environ.get(name)!r}" for name in reads.variables),
         os.getcwd() if reads.working_directory else "",
         repr(sorted(os.environ.items())) if reads.whole_environment else "",

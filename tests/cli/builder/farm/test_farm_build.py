@@ -26,7 +26,7 @@ args = ["f32[2]"]
 
 def _reads(*files: Path, variables: tuple[str, ...] = ()) -> Reads:
     paths = tuple(str(file) for file in files)
-    return Reads(0, paths, (), (), (), variables, False, False, {})
+    return Reads(0, paths, (), {}, {}, {}, {}, variables, False, False, {})
 
 
 def test_a_build_on_a_farm_equals_a_local_one(farm: Farm, project: Path, invoke: Invoke) -> None:
