@@ -52,7 +52,7 @@ class BuildRequest(NamedTuple):
             UsageError: they are not.
         """
         from olympus.errors import UsageError  # imports the compiler
-        from olympus_cli.builder.farm.choice import check_executor
+        from olympus_cli.builder.farm.address import check_executor
         from olympus_cli.spec.entries import is_entry
 
         if entry := next((name for name in self.names if is_entry(name)), None):

@@ -90,8 +90,8 @@ class Isolated:
     fails with the class `death`; one that dies in a stage that reads a file, with ArtifactError.
     So does one that uses more than `memory_limit` bytes with the processes that it started.
     With `environment`, the process is a fresh interpreter, started with these variables in
-    addition to those of this process, and without those that are None: Python reads
-    `PYTHONHASHSEED` only at the start.
+    addition to those of this process, and without the variables of value None: Python
+    reads `PYTHONHASHSEED` only at the start.
 
     Raises:
         CompileError: the system has no process or no descriptor left.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from olympus.errors import BackendError
 from olympus_cli.builder.farm import machine
-from olympus_cli.builder.farm.choice import SCHEME
+from olympus_cli.builder.farm.address import SCHEME
 from olympus_cli.workers.pool import default_jobs
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _reason(error: BaseException) -> str:
 
 
 class Roster:
-    """The workers of a cluster that may build: those that equal this machine.
+    """The workers of a cluster that may build. Each equals this machine.
 
     `kinds` are those of the backends to build for, and `folder` is the build folder, which the
     workers must share.

@@ -91,7 +91,7 @@ class _Running:
 
 
 class _Run:
-    """The works of one run: those that wait, and those on workers."""
+    """The works of one run: some wait, and some are on workers."""
 
     def __init__(
         self,
@@ -239,8 +239,10 @@ class _Run:
             hint = "workers must share the project's folder; a file that is saved during a build is"
             return Ended(None, Failure.of(UsageError(text, hint=f"{hint} another reason")), "")
         # the clock of a worker may be wrong: a file that changes from now on is no recorded input
-        kept = replace(reads, started=min(self._started, reads.started)) if ours == theirs else None
-        return replace(ended, data={**ended.data, "reads": None if kept is None else vars(kept)})
+        known = (
+            replace(reads, started=min(self._started, reads.started)) if ours == theirs else None
+        )
+        return replace(ended, data={**ended.data, "reads": None if known is None else vars(known)})
 
     def _stop(self) -> None:
         """Cancel the tasks, and wait until their processes on the workers have ended."""

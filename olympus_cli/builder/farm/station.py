@@ -117,7 +117,7 @@ def run_pickled(on_stage: OnStage, payload: bytes, scratch: str) -> list[Any]:
 
 
 async def stop(run: str) -> int:
-    """End the processes of a run in this Dask worker; return the number of those that remain."""
+    """End the processes of a run in this Dask worker; return the number of the others."""
     _cancelled.add(run)
     deadline = time.monotonic() + _END_LIMIT
     while _running.get(run) and time.monotonic() < deadline:
