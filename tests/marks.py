@@ -15,6 +15,10 @@ CHROMIUM = next(
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or google-chrome in PATH")
 
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+needs_nginx = pytest.mark.skipif(NGINX is None, reason="no nginx in PATH or /usr/sbin")
+
 #: for Linux, the extra `test` installs it; for others there is none
 needs_gpu_compiler = pytest.mark.skipif(
     gpu.PLUGIN.version() is None, reason=f"the wheel {gpu.WHEEL} is not installed"

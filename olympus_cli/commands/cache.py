@@ -17,10 +17,10 @@ from olympus_cli.builder.results.maintenance import (
     USUAL_AGE,
     USUAL_BYTES,
     Listed,
-    damaged,
     listed_results,
     over_limits,
     remove,
+    unusable,
 )
 from olympus_cli.options.shared import Command, common_options, project_option
 from olympus_cli.spec.cache import environment_cache
@@ -173,18 +173,23 @@ def _data(entry: Listed) -> dict[str, Any]:
 
 
 def _verify(store: LocalStore, as_json: bool) -> None:
-    """Verify each result; remove the damaged ones, and raise an error for them."""
+    """Verify each result; remove the damaged ones, and raise an error for unusable ones."""
     with console.progress("verifying"):
-        problems = [*damaged(store)]
+        problems = [*unusable(store)]
     count = sum(1 for _ in store.files())
-    _unlink(store, [entry.file for entry in problems])
+    damaged = [entry for entry in problems if entry.is_damaged]
+    others = [entry for entry in problems if not entry.is_damaged]
+    _unlink(store, [entry.file for entry in damaged])
     for entry in problems:
-        console.message(f"removed {entry.file.path}: {entry.problem}")
+        verb = "removed" if entry.is_damaged else "not used:"
+        console.message(f"{verb} {entry.file.path}: {entry.problem}")
     if as_json:
-        data = [_data(entry) for entry in problems]
-        console.print_json({"results": count, "damaged": data})
-    if problems:
-        raise ArtifactError(f"{len(problems)} of {counted(count, 'result')} were damaged")
+        data = {"damaged": [*map(_data, damaged)], "unusable": [*map(_data, others)]}
+        console.print_json({"results": count, **data})
+    if damaged:
+        raise ArtifactError(f"{len(damaged)} of {counted(count, 'result')} were damaged")
+    if others:
+        raise ArtifactError(f"{len(others)} of {counted(count, 'result')} cannot be used")
     if not as_json:
         console.data(f"{counted(count, 'result')}: all intact")
 

@@ -37,11 +37,13 @@ from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
 from olympus_cli.workers.module_changes import Snapshot
 from olympus_cli.workers.supervisor import Job, OnStage, fork_quietly, supervise
 
-__all__ = ["READING", "Ended", "Isolated", "OnStage", "call", "wait"]
+__all__ = ["READING", "WAITING", "Ended", "Isolated", "OnStage", "call", "wait"]
 
 #: The start of the name of a stage that reads a file with native code, before the file's name: the
 #: file is damaged if the process dies there.
 READING = "read "
+#: The beginning of the name of a stage that waits for another process; its time is not limited.
+WAITING = "wait for "
 # The compiler's log marks a fatal error with F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 _FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
@@ -112,6 +114,7 @@ class Isolated:
         self._environment = environment
         self._action, self._death = action, death
         self._time_limit, self._memory_limit = time_limit, memory_limit
+        self._time_left = time_limit
         self._on_stage = on_stage
         self._stage = "start"
         self._message: tuple[str, Data] | None = None
@@ -184,8 +187,12 @@ class Isolated:
                 self._message = (kind, content)
 
     def _enter(self, stage: str) -> None:
-        if self.deadline is None and self._time_limit is not None:  # the start is not counted
-            self.deadline = time.monotonic() + self._time_limit
+        now = time.monotonic()
+        if stage.startswith(WAITING):  # for another process, which is not counted, as the start
+            if self.deadline is not None:
+                self._time_left, self.deadline = self.deadline - now, None
+        elif self.deadline is None and self._time_left is not None:
+            self.deadline = now + self._time_left
         self._stage = stage
         self._on_stage(stage)
 

@@ -25,7 +25,7 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.cache import CacheSpec, Use, environment_cache
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.settings import read_settings
-from olympus_cli.workers.call import OnStage
+from olympus_cli.workers.call import WAITING, OnStage
 
 
 class Obtained(NamedTuple):
@@ -93,7 +93,7 @@ class Compiling:
             program.compile_unit(unit, on_begin)
             return _compiled(program, unit, None)
         key = compile_key(program.spec, unit)
-        on_wait = lambda: on_stage("wait for another build of this program")  # noqa: E731
+        on_wait = lambda: on_stage(f"{WAITING}another build of this program")  # noqa: E731
         with stores.local.lock(key.digest, on_wait):
             if self.use == "read":
                 found = self._stored(unit, key, stores, on_stage)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from olympus.errors import OlympusError
-from olympus.files import open_regular, read_regular
+from olympus.files import read_regular
 from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, decoded
 from olympus_cli.builder.results.locks import key_lock, remove_unused
 from olympus_cli.builder.results.new_files import UNFINISHED, make_folders, write_new
@@ -39,13 +40,19 @@ _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
 
 
 class StoredFile(NamedTuple):
-    """A file of the store: its size in bytes, and the time of its last use in seconds."""
+    """A file of the store: its size in bytes, the time of its last use in seconds, its inode."""
 
     path: Path
     key: str
     kind: Kind
     bytes: int
     used: float
+    inode: int
+
+
+def inode_of(path: Path) -> int:
+    """Return the number of the file at a path, which a replacement changes; raise OSError."""
+    return os.stat(path, follow_symlinks=False).st_ino
 
 
 @dataclass
@@ -69,12 +76,13 @@ class LocalStore:
         for kind in _KINDS:
             path = self._path(key, kind)
             try:
+                inode = inode_of(path)
                 content = read_regular(path, MAX_BYTES, follow_links=False)
                 result = decoded(content, key, self.trust if kind == "fetched" else ())
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except DamagedEntry as error:
-                self._drop(path, str(error))
+                self._drop(path, inode, str(error))
             except OlympusError as error:
                 self.problems.append(f"the stored result {path} is not used: {error}")
             except OSError as error:
@@ -119,10 +127,13 @@ class LocalStore:
             key, _, kind = path.name.partition(".")
             if kind not in _KINDS or len(key) != 64:
                 continue
-            with suppress(OSError), open_regular(path, follow_links=False) as file:
-                status = os.fstat(file.fileno())
+            with suppress(OSError):
+                status = os.stat(path, follow_symlinks=False)
+                if not stat.S_ISREG(status.st_mode):
+                    continue
                 chosen: Kind = "result" if kind == "result" else "fetched"
-                yield StoredFile(path, key, chosen, status.st_size, status.st_mtime)
+                size, used, inode = status.st_size, status.st_mtime, status.st_ino
+                yield StoredFile(path, key, chosen, size, used, inode)
 
     def remove_leftovers(self) -> None:
         """Remove the unfinished files and the locks of processes that were killed."""
@@ -140,10 +151,11 @@ class LocalStore:
     def _path(self, key: str, kind: Kind) -> Path:
         return self.folder / _VERSION / key[:2] / f"{key}.{kind}"
 
-    def _drop(self, path: Path, reason: str) -> None:
+    def _drop(self, path: Path, inode: int, reason: str) -> None:
         self.problems.append(f"the stored result {path} was removed, because {reason}")
         with suppress(OSError):
-            os.unlink(path)
+            if inode_of(path) == inode:  # else another process has replaced it
+                os.unlink(path)
 
     def _failed(self, text: str, error: OSError) -> None:
         if not (self.is_default and error.errno in _UNWRITABLE):

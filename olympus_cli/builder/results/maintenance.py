@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from olympus.errors import ArtifactError
+from olympus.errors import ArtifactError, OlympusError
 from olympus.files import open_regular, read_regular
-from olympus_cli.builder.results.entry import MAX_BYTES, Header, decoded, read_header
-from olympus_cli.builder.results.local import LocalStore, StoredFile
+from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, Header, decoded, read_header
+from olympus_cli.builder.results.local import LocalStore, StoredFile, inode_of
 from olympus_cli.spec.cache import environment_cache
 from olympus_cli.spec.model import TargetSpec
 
@@ -28,11 +28,15 @@ _STAMP = "cleaned"  # the file whose time of modification is that of the last re
 
 
 class Listed(NamedTuple):
-    """A file of the store with its header; None for a damaged file, with the `problem`."""
+    """A file of the store with its header; None for a file that cannot be used, with the `problem`.
+
+    `is_damaged` is False if the file cannot be read now, or is not trusted.
+    """
 
     file: StoredFile
     header: Header | None
     problem: str | None = None
+    is_damaged: bool = False
 
 
 def listed_results(store: LocalStore) -> list[Listed]:
@@ -51,39 +55,46 @@ def _with_header(file: StoredFile) -> Listed:
     except OSError as error:
         return Listed(file, None, error.strerror or str(error))
     except ArtifactError as error:
-        return Listed(file, None, str(error))
+        return Listed(file, None, str(error), is_damaged=True)
 
 
-def damaged(store: LocalStore) -> Iterator[Listed]:
-    """Yield the damaged files of the store, after reading and verifying all of each."""
+def unusable(store: LocalStore) -> Iterator[Listed]:
+    """Yield the files of the store that cannot be used, after reading and verifying all of each.
+
+    A result of a remote store must be signed if the store has trusted keys.
+    """
     for file in store.files():
+        trust = store.trust if file.kind == "fetched" else ()
         try:
-            decoded(read_regular(file.path, MAX_BYTES, follow_links=False), file.key)
+            decoded(read_regular(file.path, MAX_BYTES, follow_links=False), file.key, trust)
         except FileNotFoundError:  # another process removed it
             continue
         except OSError as error:
             yield Listed(file, None, error.strerror or str(error))
-        except ArtifactError as error:
-            yield Listed(file, None, str(error))
+        except OlympusError as error:
+            yield Listed(file, None, str(error), isinstance(error, DamagedEntry))
 
 
 def over_limits(store: LocalStore, most: int | None, age: float | None) -> list[StoredFile]:
-    """Return the files to remove so that the others have at most `most` bytes in all.
+    """Return the files used longest ago, without which the others have `most` bytes at most.
 
     Files that were not used for `age` seconds are returned too. None is no limit.
     """
-    now, total, chosen = time.time(), 0, list[StoredFile]()
-    for file in _last_used_first(store):
+    files = _last_used_first(store)
+    now, total, chosen = time.time(), sum(file.bytes for file in files), list[StoredFile]()
+    for file in reversed(files):
         is_old = age is not None and now - file.used > age
-        if is_old or (most is not None and total + file.bytes > most):
-            chosen.append(file)
-        else:
-            total += file.bytes
+        if not is_old and (most is None or total <= most):
+            break
+        chosen.append(file)
+        total -= file.bytes
     return chosen
 
 
 def remove(store: LocalStore, files: Sequence[StoredFile]) -> int:
     """Remove files, and what killed processes left; return the number of bytes of the files.
+
+    A file that another process has replaced is retained.
 
     Raises:
         OSError: a file cannot be removed.
@@ -91,8 +102,9 @@ def remove(store: LocalStore, files: Sequence[StoredFile]) -> int:
     removed = 0
     for file in files:
         with suppress(FileNotFoundError):
-            file.path.unlink()
-            removed += file.bytes
+            if inode_of(file.path) == file.inode:
+                file.path.unlink()
+                removed += file.bytes
     store.remove_leftovers()
     return removed
 

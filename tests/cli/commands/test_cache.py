@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+from olympus.artifact import new_key
+from olympus_cli.builder.results import maintenance
 from olympus_cli.builder.results.local import LocalStore
 from tests.cli.builder.results.sample_results import entry, key_of
 
@@ -45,6 +49,37 @@ def test_damaged_results_are_removed(store: LocalStore, invoke: Invoke) -> None:
     assert f"removed {path}: it is cut off" in result.stderr
     assert "1 of 3 results were damaged" in result.stderr
     assert len([*store.files()]) == 2
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.EMFILE])
+def test_results_that_cannot_be_read_are_not_removed(
+    number: int, store: LocalStore, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> bytes:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(maintenance, "read_regular", failing)
+    result = invoke("cache", "verify")
+    assert result.exit_code == 5
+    assert "3 of 3 results cannot be used" in result.stderr
+    assert result.stderr.count(os.strerror(number)) == 3 and "removed" not in result.stderr
+    assert len([*store.files()]) == 3
+
+
+def test_results_of_a_remote_store_without_a_trusted_signature_are_reported(
+    store: LocalStore, invoke: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "config" / "olympus").mkdir(parents=True)
+    (folder / "config" / "olympus" / "team.pub").write_bytes(new_key().public)
+    text = '[bundles]\ntrust = ["team.pub"]\n'
+    (folder / "config" / "olympus" / "config.toml").write_text(text)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    result = invoke("cache", "verify", "--json")
+    assert result.exit_code == 5 and "it is not signed" in result.stderr
+    document = json.loads(result.stdout)
+    assert document["damaged"] == []
+    assert [entry["key"] for entry in document["unusable"]] == [key_of(2)]
+    assert len([*store.files()]) == 3
 
 
 def test_results_over_the_limits_are_removed(store: LocalStore, invoke: Invoke) -> None:

@@ -25,6 +25,7 @@ from olympus_cli.process import own_process
 from olympus_cli.process.own_process import safe_path
 from olympus_cli.workers import program_exit
 from olympus_cli.workers.call import Isolated, call, wait
+from olympus_cli.workers.messages import Channel
 from olympus_cli.workers.module_changes import Snapshot
 from tests.cli.forking import Spawn
 
@@ -338,6 +339,29 @@ def test_a_death_is_an_error_in_a_process_with_threads(function: Callable[..., o
         wait([process])
     assert ended.failure is not None
     assert ended.failure.message.startswith("the process that tests ")
+
+
+def test_the_wait_for_another_process_is_not_limited() -> None:
+    stages: list[str] = []
+    process = Isolated(
+        _enters_stages, action="tests", quiet=True, time_limit=600, on_stage=stages.append
+    )
+    deadlines = []
+    for stage in ("lower", "wait for another build", "compile"):
+        process.send(stage)
+        while stage not in stages:
+            wait([process])
+            assert process.look() is None
+        deadlines.append(process.deadline)
+    process.close()
+    first, during, after = deadlines
+    assert during is None
+    assert first is not None and after is not None and after > first
+
+
+def _enters_stages(report: Channel) -> None:
+    while True:
+        report(report.request())
 
 
 def _do(_report: object, function: Callable[..., object]) -> object:

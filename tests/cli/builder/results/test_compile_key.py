@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import olympus_core
 from olympus.analysis import Relocation
 from olympus.artifact import Host
 from olympus.errors import ArtifactError
@@ -82,6 +83,15 @@ def test_the_key_has_the_options_the_environment_and_the_machine(
     monkeypatch.setattr(Host, "here", lambda: host)
     keys.append(compile_key(spec, unit).digest)
     assert len({*keys}) == len(keys) == 6
+
+
+def test_the_digest_covers_the_modules_that_read_a_compiler_s_figures() -> None:
+    from olympus_core.xla.runtime.driver_digest import driver_files
+
+    modules = {path.relative_to(Path(olympus_core.__file__).parent) for path in driver_files()}
+    names = ("xla/runtime/compiler.py", "xla/hlo/hlo_module.py", "xla/proto/buffer_assignment.py")
+    more = ("xla/targets/devices.toml", "stages/compiled.py")
+    assert {*map(Path, (*names, *more))} <= modules
 
 
 def test_lines_are_numbered_in_the_order_of_their_first_occurrence() -> None:

@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 
 from olympus.artifact import new_key
-from olympus_cli.builder.results.entry import signed_entry
+from olympus_cli.builder.results import local
+from olympus_cli.builder.results.entry import DamagedEntry, signed_entry
 from olympus_cli.builder.results.local import LocalStore
 from olympus_cli.builder.results.locks import key_lock
 from olympus_cli.builder.results.maintenance import (
     clean_daily,
-    damaged,
     listed_results,
     over_limits,
     remove,
+    unusable,
 )
 from tests.cli.builder.results.sample_results import entry, key_of, sample
 
@@ -106,11 +107,43 @@ def test_the_results_used_last_are_retained(store: LocalStore) -> None:
     size = len(entry(0))
     assert store.get(key_of(3)) is not None  # the oldest, which is now the latest
     keys = [file.key for file in over_limits(store, 2 * size, None)]
-    assert keys == [key_of(1), key_of(2)]
+    assert keys == [key_of(2), key_of(1)]
     assert [file.key for file in over_limits(store, None, 2500)] == [key_of(2)]
     assert remove(store, over_limits(store, 2 * size, None)) == 2 * size
     assert {file.key for file in store.files()} == {key_of(0), key_of(3)}
     assert [entry.file.key for entry in listed_results(store)] == [key_of(3), key_of(0)]
+
+
+def test_a_large_result_used_last_removes_the_older_ones(store: LocalStore) -> None:
+    now = time.time()
+    for number, size in enumerate((100, 5000, 100)):  # the last used first
+        os.utime(put(store, number, size), (now, now - 1000 * number))
+    keys = [file.key for file in over_limits(store, 2 * len(entry(0)), None)]
+    assert keys == [key_of(2), key_of(1)]  # not the large one alone: the oldest go first
+
+
+def test_a_file_that_another_process_has_replaced_is_not_removed(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(store, 0)
+    path.write_bytes(b"damaged")
+    (found,) = unusable(store)
+    aside = path.with_name("aside")
+    path.rename(aside)  # its inode is not free
+    put(store, 0)
+    assert remove(store, [found.file]) == 0 and path.exists()
+
+    def replaced(content: bytes, key: str, trust: object) -> None:
+        path.unlink()
+        put(store, 0)
+        raise DamagedEntry("it is cut off")
+
+    aside.replace(path)
+    os.link(path, aside)
+    monkeypatch.setattr(local, "decoded", replaced)
+    assert store.get(key_of(0)) is None
+    monkeypatch.undo()
+    assert store.get(key_of(0)) == sample(0)
 
 
 def test_damaged_results_are_found(store: LocalStore) -> None:
@@ -118,7 +151,7 @@ def test_damaged_results_are_found(store: LocalStore) -> None:
     content = bytearray(paths[1].read_bytes())
     content[-1] ^= 1
     paths[1].write_bytes(content)
-    assert [found.file.path for found in damaged(store)] == [paths[1]]
+    assert [(found.file.path, found.is_damaged) for found in unusable(store)] == [(paths[1], True)]
     assert all(found.header is not None for found in listed_results(store))
     paths[0].write_bytes(b"")
     assert [found.header is None for found in listed_results(store)].count(True) == 1

@@ -7,7 +7,6 @@ import base64
 import hashlib
 import os
 import re
-import shutil
 import socket
 import stat
 import subprocess
@@ -32,6 +31,7 @@ from olympus_cli.builder.results.uploads import entry_to_upload
 from olympus_cli.spec.cache import CacheSpec
 from tests.cli.builder.results.http_server import CacheServer, cache_server
 from tests.cli.builder.results.sample_results import entry, key_of, sample
+from tests.marks import NGINX, needs_nginx
 
 
 @pytest.fixture
@@ -398,7 +398,7 @@ def test_an_entry_without_its_content_is_absent(server: CacheServer, tmp_path: P
     assert not guarded.failures.lines()
 
 
-NGINX = """\
+CONFIGURATION = """\
 daemon off;
 pid {folder}/pid;
 error_log {folder}/errors;
@@ -420,12 +420,7 @@ http {{
 
 @pytest.fixture
 def nginx(tmp_path: Path) -> Iterator[str]:
-    """The URL of nginx with WebDAV if it is installed, else of the server of the tests."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
-        with cache_server() as running:
-            yield running.url
-        return
+    """The URL of nginx with WebDAV."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -434,11 +429,11 @@ def nginx(tmp_path: Path) -> Iterator[str]:
     folder.chmod(0o777)
     (folder / "files").chmod(0o777)
     tmp_path.chmod(0o755)
-    text = NGINX.format(folder=folder, port=port)
+    text = CONFIGURATION.format(folder=folder, port=port)
     if os.getuid() == 0:
         text = f"user root;\n{text}"
     (folder / "nginx.conf").write_text(text)
-    command = [program, "-c", str(folder / "nginx.conf"), "-e", str(folder / "errors")]
+    command = [str(NGINX), "-c", str(folder / "nginx.conf"), "-e", str(folder / "errors")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(500):
@@ -452,6 +447,7 @@ def nginx(tmp_path: Path) -> Iterator[str]:
         process.wait()
 
 
+@needs_nginx
 def test_nginx_is_a_remote_store(nginx: str, tmp_path: Path) -> None:
     guarded = GuardedRemote(CacheSpec(tmp_path, remote=nginx))
     assert guarded.get(key_of(0)) is None
