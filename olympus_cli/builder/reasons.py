@@ -252,10 +252,16 @@ class TracedAlways:
 
 @dataclass(frozen=True)
 class NotRecorded:
-    """A build whose inputs are not known: of an earlier version, or a file changed meanwhile."""
+    """A build whose inputs are not known: of an earlier version, or `changed` meanwhile.
+
+    `changed` is the path of a file that changed after the trace began.
+    """
+
+    changed: str = ""
 
     def __str__(self) -> str:
-        return "the inputs of its last trace are not recorded"
+        why = f": {self.changed} changed while it was traced" if self.changed else ""
+        return f"the inputs of its last trace are not recorded{why}"
 
 
 Reason = (

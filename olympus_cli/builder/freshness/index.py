@@ -93,6 +93,7 @@ class Index:
         self.here = Here(root)
         self.entries: dict[str, Entry] = {}
         self.requests: dict[str, Selection] = {}
+        self.changed: dict[str, str] = {}  # the targets without an entry, by the file that changed
         self._inputs: list[list[Any]] = []
         self._lists: list[list[int]] = []
         self._numbers: dict[str, int] = {}
@@ -121,6 +122,7 @@ class Index:
         for name, fields in data["targets"].items():
             entry = Entry(**fields)
             self.entries[name] = entry._replace(outputs=[Output(*row) for row in entry.outputs])
+        self.changed = {str(name): str(path) for name, path in data["changed"].items()}
         self._check_numbers()
         self._check_types()
 
@@ -153,7 +155,7 @@ class Index:
 
         An index without targets is not written.
         """
-        if not self.entries:
+        if not self.entries and not self.changed:
             return
         self._remove_unused()
         document = {
@@ -162,6 +164,7 @@ class Index:
             "inputs": self._inputs,
             "lists": self._lists,
             "requests": self.requests,
+            "changed": self.changed,
             "targets": {name: entry._asdict() for name, entry in self.entries.items()},
         }
         path = os.path.join(self.build_dir, INDEX)
@@ -210,7 +213,7 @@ class Index:
 
         entry = self.entries.get(name)
         if entry is None:
-            return [NotRecorded()]
+            return [NotRecorded(self.changed.get(name, ""))]
         reasons: list[Reason] = []
         if not self._is_for(entry, settings, labels):
             reasons.append(SettingsChanged())
@@ -236,6 +239,11 @@ class Index:
         self._numbers = {}
         self._checked[place] = result
         return result
+
+    def has_changed_input(self, name: str) -> bool:
+        """Return True if an input of a target is known to have changed."""
+        entry = self.entries.get(name)
+        return entry is not None and not all(map(self.is_unchanged, entry.lists))
 
     def _changes(self, number: int) -> list[Reason]:
         self.is_unchanged(number)

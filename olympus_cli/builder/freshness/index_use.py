@@ -67,13 +67,17 @@ class IndexUse:
         """Set the entry of a target that was traced; remove it if its inputs are not certain."""
         name = task.spec.name
         self.index.entries.pop(name, None)
+        self.index.changed.pop(name, None)
         reads = outcome.reads
         if reads is None or outcome.report is None or outcome.failure is not None or task.frozen:
             return
         try:
             inputs = self._collector.of(reads, task.spec.env.keys())
             outputs = list(self._outputs(task.place.final))
-        except (ChangedMeanwhile, ArtifactError, OSError):
+        except ChangedMeanwhile as error:
+            self.index.changed[name] = self.index.here.text(str(error))
+            return
+        except (ArtifactError, OSError):
             return
         labels = [backend.label for backend in outcome.report.backends]
         entry = Entry(

@@ -32,12 +32,12 @@ Status = list[int]
 _PREFIX = "{prefix}/"  # begins the path of a file in the Python environment
 _BLOCK = 1 << 20  # bytes
 # Functions that a recording replaces, as they are before it.
-_stat, _readlink, _getcwd = os.stat, os.readlink, os.getcwd
+_stat, _readlink, _getcwd, _scandir = os.stat, os.readlink, os.getcwd, os.scandir
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|APIKEY|_KEY\b|AUTH", re.IGNORECASE)
 # Variables that change the compiler, a package or Python itself.
 _COMMON = re.compile(
     r"(?:XLA|JAX|TF_XLA|OLYMPUS|LIBTPU|TPU|CUDA|OMP|OPENBLAS|MKL)_\w+"
-    r"|PYTHON(?:PATH|HASHSEED|HOME|OPTIMIZE|SAFEPATH|UTF8)"
+    r"|TZ|LANG|LC_ALL|PYTHON(?:PATH|HASHSEED|HOME|OPTIMIZE|SAFEPATH|UTF8)"
 )
 # Variables of the store of results, which change no result.
 _OF_STORE = re.compile(r"OLYMPUS_(?:\w*CACHE\w*|COMPLETE)")
@@ -58,7 +58,7 @@ class Here:
     def text(self, path: str) -> str:
         """Return a path in the form of a record, which is valid after both places have moved."""
         if path == self.root or path.startswith(self.root + os.sep):
-            return os.path.relpath(path, self.root)
+            return path[len(self.root) + 1 :] or "."
         if path.startswith(sys.prefix + os.sep):
             return _PREFIX + path[len(sys.prefix) + 1 :]
         return path
@@ -350,12 +350,12 @@ class WorkingDirectoryInput(Input):
         self.path = path
 
     def is_same(self, here: Here) -> bool:
-        return here.text(_getcwd()) == self.path
+        return here.text(working_directory()) == self.path
 
     def reason(self, here: Here) -> Reason:
         from olympus_cli.builder.reasons import PartChanged
 
-        return PartChanged(self.kind, self.path, here.text(_getcwd()))
+        return PartChanged(self.kind, self.path, here.text(working_directory()))
 
 
 class MachineInput(Input):
@@ -423,6 +423,11 @@ def kind_of(path: str) -> str:
     return "folder" if stat.S_ISDIR(mode) else "file"
 
 
+def working_directory() -> str:
+    """Return the working directory, also while a recording observes `os.getcwd`."""
+    return _getcwd()
+
+
 def status_text(path: str) -> str:
     """Return the size and the time of a path, as text; empty for a missing path."""
     status = status_of(path)
@@ -448,7 +453,7 @@ def search_path(here: Here) -> list[str]:
 
     A process that was started with `-m` has the working directory in its place.
     """
-    own = {"", _getcwd(), os.path.dirname(os.path.realpath(sys.argv[0]))}
+    own = {"", working_directory(), os.path.dirname(os.path.realpath(sys.argv[0]))}
     return [here.text(folder) for folder in sys.path if folder not in own]
 
 
@@ -467,7 +472,7 @@ def importable_names(folder: str) -> list[str] | None:
     Folders with the metadata of installed packages are included: their names have the versions.
     """
     try:
-        with os.scandir(folder) as entries:
+        with _scandir(folder) as entries:
             return sorted(entry.name for entry in entries if _is_importable(entry))
     except (OSError, ValueError):
         return None

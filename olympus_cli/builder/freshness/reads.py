@@ -12,6 +12,7 @@ RANDOM = "a random source"
 LISTING = "a directory listing"
 PROGRAM = "the output of another program"
 NATIVE = "files through native code"
+HASH_SEED = "the hash seed of its process"
 SYSTEM = "the state of the system"
 
 

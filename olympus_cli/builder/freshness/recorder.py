@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator
 from importlib.util import source_from_cache
 from types import FrameType, ModuleType
@@ -19,8 +20,15 @@ from typing import Any
 
 from olympus_cli.builder.freshness.callers import calls_with_seed, python_callers, reading_line
 from olympus_cli.builder.freshness.generators import Generators
-from olympus_cli.builder.freshness.inputs import kind_of, link_text, names_text, status_text
+from olympus_cli.builder.freshness.inputs import (
+    kind_of,
+    link_text,
+    names_text,
+    status_text,
+    working_directory,
+)
 from olympus_cli.builder.freshness.reads import (
+    HASH_SEED,
     LISTING,
     NATIVE,
     NETWORK,
@@ -43,7 +51,8 @@ NATIVE_READERS = frozenset(
 _EVENTS = {
     **dict.fromkeys(("os.listdir", "os.scandir", "glob.glob"), LISTING),
     **dict.fromkeys(("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"), NETWORK),
-    **dict.fromkeys(("socket.gethostname", "socket.sendto", "socket.bind"), NETWORK),
+    **dict.fromkeys(("socket.sendto", "socket.bind"), NETWORK),
+    "socket.gethostname": SYSTEM,
     **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"), PROGRAM),
     **dict.fromkeys(("os.fork", "os.forkpty", "os.spawn"), PROGRAM),
 }
@@ -55,6 +64,8 @@ _ONLY_KIND = frozenset(
     {"exists", "lexists", "isfile", "isdir", "islink", "ismount", "samefile", "realpath"}
     | {"is_file", "is_dir", "is_symlink", "is_mount", "resolve", "_joinrealpath"}
 )
+# Modules that start a process without an event; they are imported at the first one.
+_STARTING = ("multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver")
 # Classes of NumPy that read the random source of the system also if they get a seed.
 _SEEDED = ("RandomState",)
 # Modules whose own reads are not the program's: OLYMPUS, and what shows its output.
@@ -89,7 +100,7 @@ class Recorder:
         elif event == "import":
             self._before_import(args[0])
         elif event == "sqlite3.connect":
-            self.read(args[0])
+            self.read(_database_file(args[0]))
         elif event == "ctypes.dlopen" and isinstance(args[0], str):
             self.read(args[0])
             self.always(f"{NATIVE} (ctypes)", direct=True)
@@ -101,6 +112,8 @@ class Recorder:
     def _before_import(self, module: str) -> None:
         """Observe the functions of a package that read without an event, from its import on."""
         self.generators.before_import(module)
+        if module in _STARTING:
+            self.always(PROGRAM, direct=False)
         if module == _SAFETENSORS and module not in sys.modules and not self._is_importing:
             self._is_importing = True
             package: Any = importlib.import_module(module)
@@ -163,6 +176,23 @@ class Recorder:
             self._kinds.setdefault(name, kind_of(name))
         else:
             self._statuses.setdefault(name, status_text(name))
+
+    def read_in_folder(self, path: object, folder: int) -> None:
+        """Record that a file is opened relative to an opened folder."""
+        if isinstance(path, str | bytes | os.PathLike):
+            self.read(os.path.join(link_text(f"/proc/self/fd/{folder}"), os.fsdecode(path)))
+
+    def status_of_opened(self, descriptor: object) -> None:
+        """Record that the program reads the status of an opened file."""
+        *_, caller = python_callers()
+        name = link_text(f"/proc/self/fd/{descriptor}")
+        if name.startswith("/") and is_users(caller.f_code.co_filename):
+            self._statuses.setdefault(name, status_text(name))
+
+    def hash_seed(self, value: object) -> None:
+        """Record that the program hashes a text, which depends on the seed of this process."""
+        if isinstance(value, str | bytes) and not os.environ.get("PYTHONHASHSEED"):
+            self.always(HASH_SEED, direct=True)
 
     def link(self, path: object) -> None:
         """Record that the text of a link is read."""
@@ -230,10 +260,24 @@ def _is_system(path: object) -> bool:
 
 
 def _absolute(path: object) -> str | None:
-    """Return the absolute path of an opened file; None for a descriptor."""
-    if isinstance(path, str | bytes | os.PathLike):
-        return os.path.abspath(os.fsdecode(path))
-    return None
+    """Return the absolute path of an opened file; None for a descriptor.
+
+    Parts ".." stay: after a symbolic link they lead elsewhere than in the text.
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        return None
+    name = os.fsdecode(path)
+    if ".." in name.split(os.sep):
+        return name if os.path.isabs(name) else os.path.join(working_directory(), name)
+    return os.path.abspath(name)
+
+
+def _database_file(database: object) -> object:
+    """Return the path of an SQLite database, which may be a URI."""
+    text = os.fsdecode(database) if isinstance(database, str | bytes) else ""
+    if not text.startswith("file:"):
+        return database
+    return urllib.parse.unquote(urllib.parse.urlsplit(text).path)
 
 
 def _source(name: str) -> str:

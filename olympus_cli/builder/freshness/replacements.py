@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import random
@@ -17,7 +18,7 @@ _CLOCKS = (
     *("process_time", "process_time_ns", "thread_time", "thread_time_ns"),
     *("clock_gettime", "clock_gettime_ns"),
 )
-_SYSTEM_FACTS = ("getpid", "getloadavg", "statvfs", "times")
+_SYSTEM_FACTS = ("getpid", "getppid", "getloadavg", "statvfs", "times")
 #: Functions that take the present time if they have fewer arguments.
 _PRESENT = {"localtime": 1, "gmtime": 1, "ctime": 1, "asctime": 1, "strftime": 2}
 
@@ -40,11 +41,16 @@ def replacements(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
         yield os, name, _noting(getattr(os, name), recorder.working_directory)
     for name in ("stat", "lstat", "access"):
         yield os, name, _with_first(getattr(os, name), recorder.status)
+    yield os, "open", _with_folder(os.open, recorder.read_in_folder)
+    yield os, "fstat", _with_first(os.fstat, recorder.status_of_opened)
+    yield builtins, "hash", _with_first(hash, recorder.hash_seed)
     yield os, "readlink", _with_first(os.readlink, recorder.link)
     variables: Any = type(os.environ)
     yield variables, "__getitem__", _with_second(variables.__getitem__, recorder.variable)
     yield variables, "__setitem__", _with_second(variables.__setitem__, recorder.set_variable)
-    yield variables, "__iter__", _noting(variables.__iter__, lambda: recorder.variable(None))
+    for name in ("__iter__", "__len__"):
+        real = getattr(variables, name)
+        yield variables, name, _noting(real, lambda: recorder.variable(None))
 
 
 def _noting(
@@ -78,6 +84,16 @@ def _with_first(real: Callable[..., Any], note: Callable[[Any], None]) -> Callab
     def function(first: Any, *args: Any, **options: Any) -> Any:
         note(first)
         return real(first, *args, **options)
+
+    return function
+
+
+def _with_folder(real: Callable[..., Any], note: Callable[[Any, int], None]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def function(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
+        if dir_fd is not None:
+            note(path, dir_fd)
+        return real(path, *args, dir_fd=dir_fd, **options)
 
     return function
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import time
 from dataclasses import asdict, replace
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 CLOCK, NETWORK, RANDOM = "the clock", "the network", "a random source"
+SEED = "the hash seed of its process"
 SYSTEM, CTYPES = "the state of the system", "files through native code (ctypes)"
 LISTING, PROGRAM = "a directory listing", "the output of another program"
 
@@ -53,12 +55,20 @@ ALWAYS = {
     "clock_gettime": ("import time\nx = time.clock_gettime(time.CLOCK_REALTIME)", CLOCK, 2),
     "function_now": ("from datetime import datetime\nf = datetime.now\nx = f()", CLOCK, 2),
     "uuid1": ("import uuid\nx = uuid.uuid1()", CLOCK, 2),
+    "hash": ("x = hash('abc')", SEED, 1),
+    "host": ("import socket\nx = socket.gethostname()", SYSTEM, 2),
+    "spawn": (
+        "import multiprocessing as m\nx = m.get_context('spawn').Process(target=abs, args=(1,))\n"
+        "x.start()\nx.join()",
+        PROGRAM,
+        3,
+    ),
     "getpid": ("import os\nx = os.getpid()", SYSTEM, 2),
     "meminfo": ("x = open('/proc/meminfo').read()", SYSTEM, 1),
     "ctypes": ("import ctypes\nx = ctypes.CDLL('libm.so.6')", CTYPES, 2),
     "subprocess": ("import subprocess\nx = subprocess.run(['true'])", PROGRAM, 2),
     "system": ("import os\nx = os.system('true')", PROGRAM, 2),
-    "host": ("import socket\nx = socket.gethostname()", NETWORK, 2),
+    "resolve": ("import socket\nx = socket.getaddrinfo('127.0.0.1', 1)", NETWORK, 2),
     "library": ("import library\nx = library.draw()", RANDOM, 2),
 }
 
@@ -104,6 +114,27 @@ READS = {
         "files",
         ["data.txt"],
     ),
+    "database": (
+        "import sqlite3\nx = sqlite3.connect('file:data.db?mode=ro', uri=True)",
+        "files",
+        ["data.db"],
+    ),
+    "in_folder": (
+        "import os\nd = os.open('pack', os.O_RDONLY)\n"
+        "x = os.open('part.py', os.O_RDONLY, dir_fd=d)",
+        "files",
+        ["pack/part.py"],
+    ),
+    "behind_a_link": (
+        "x = open('to_f/../other/old.txt').read()",
+        "files",
+        ["build/other/old.txt"],
+    ),
+    "fstat": (
+        "import os\nx = os.fstat(os.open('data.txt', 0)).st_mtime",
+        "statuses",
+        ["data.txt"],
+    ),
     "other_output": ("x = open('build/other/old.txt').read()", "files", ["build/other/old.txt"]),
     "safetensors": (
         "from safetensors.numpy import load_file\nx = load_file('data.safetensors')",
@@ -132,6 +163,7 @@ READS = {
 #: Sources that read every variable, the working directory, and a file by its absolute path.
 OTHERS = {
     "whole_environment": "import os\nx = dict(os.environ)",
+    "number_of_variables": "import os\nx = len(os.environ)",
     "library_environment": "import library\nx = library.variables()",
     "getcwd": "from pathlib import Path\nx = Path.cwd()",
     "absolute": "from pathlib import Path\nx = Path(__file__).with_name('data.txt').read_text()",
@@ -175,6 +207,8 @@ def write_project(folder: Path) -> None:
         (folder / "build" / name).mkdir()
         (folder / "build" / name / "old.txt").write_text("1")
     (folder / "link").symlink_to("data.txt")
+    (folder / "to_f").symlink_to("build/f")
+    sqlite3.connect(folder / "data.db").execute("create table t (v)").connection.close()
     save_file({"x": np.arange(3.0)}, folder / "data.safetensors")
     installed = folder / "lib/site-packages"
     installed.mkdir(parents=True)
