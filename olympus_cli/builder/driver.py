@@ -131,7 +131,11 @@ class _TasksBuild:
         self._tasks, self._options, self._listener = tasks, options, listener
         self._uploads, self._use = uploads, use
         self._fresh = {} if use is None else use.fresh(tasks)
-        self._waiting = {name: task for name, task in tasks.items() if name not in self._fresh}
+        self._waiting = {
+            name: task if use is None else use.with_change(task)
+            for name, task in tasks.items()
+            if name not in self._fresh
+        }
         self._because = use.reasons(self._waiting) if use is not None and options.explain else {}
 
     def run(

@@ -72,7 +72,8 @@ class Task:
     """One target to bring up to date for the backends of `labels`; if `frozen`, only compared.
 
     With `page` its outputs include the report as a page; with `profile` the page includes
-    measurements.
+    measurements. `has_changed_input` is True if an input of the last trace is known to have
+    changed.
     """
 
     spec: TargetSpec
@@ -83,6 +84,7 @@ class Task:
     page: bool = False
     profile: bool = False
     use: Use | None = "read"
+    has_changed_input: bool = False
 
 
 def plan(

@@ -78,7 +78,8 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
 
     assert record is not None and record.report is not None
     reasons = reasons_of(program, label, record.report, task.place.final)
-    unchanged = Manifest.read(task.place.final).sources == source_digest()
+    has_reason = task.has_changed_input  # a data file, for example, explains the other program
+    unchanged = not has_reason and Manifest.read(task.place.final).sources == source_digest()
     if not task.frozen and (are_of_program if unchanged else are_of_operations)(reasons):
         warning = unstable_warning(program, label, golden=False, elsewhere=unchanged)
         program.warnings += [warning] if warning else []

@@ -24,8 +24,10 @@ from olympus_cli.builder.freshness.inputs import (
     Input,
     KindInput,
     LinkInput,
+    PackageInput,
     Status,
     StatusInput,
+    VariableInput,
     check_input,
     check_status,
     file_digest,
@@ -217,8 +219,7 @@ class Index:
         reasons: list[Reason] = []
         if not self._is_for(entry, settings, labels):
             reasons.append(SettingsChanged())
-        for number in entry.lists:
-            reasons += self._changes(number)
+        reasons += [changed.reason(self.here) for changed in self._changed(entry.lists)]
         reasons += [TracedAlways(source, place) for source, place in entry.always]
         return reasons + self._damages(entry)
 
@@ -241,17 +242,18 @@ class Index:
         return result
 
     def has_changed_input(self, name: str) -> bool:
-        """Return True if an input of a target is known to have changed."""
+        """Return True if something that the program itself reads is known to have changed."""
         entry = self.entries.get(name)
-        return entry is not None and not all(map(self.is_unchanged, entry.lists))
+        changed = self._changed(entry.lists) if entry is not None else []
+        explaining = (*_OF_PATHS, PackageInput.kind, VariableInput.kind)
+        return any(found.kind in explaining for found in changed)
 
-    def _changes(self, number: int) -> list[Reason]:
-        self.is_unchanged(number)
-        found = [
-            self._checked[place] if place in self._checked else self._check(place)
-            for place in self._lists[number]
-        ]
-        return [changed.reason(self.here) for changed in found if changed is not None]
+    def _changed(self, numbers: Iterable[int]) -> list[Input]:
+        """Return the inputs of some lists that have changed."""
+        places = [place for number in numbers for place in self._lists[number]]
+        checked = self._checked
+        found = [checked[p] if p in checked else self._check(p) for p in places]
+        return [changed for changed in found if changed is not None]
 
     @staticmethod
     def _is_for(entry: Entry, settings: str, labels: Sequence[str]) -> bool:

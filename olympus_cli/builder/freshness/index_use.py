@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from olympus.errors import ArtifactError
@@ -40,6 +40,10 @@ class IndexUse:
         """Return the outcomes of the targets with nothing to do, by name."""
         found = ((name, self._fresh(task)) for name, task in tasks.items())
         return {name: outcome for name, outcome in found if outcome is not None}
+
+    def with_change(self, task: Task) -> Task:
+        """Return a task that knows whether an input of its last trace has changed."""
+        return replace(task, has_changed_input=self.index.has_changed_input(task.spec.name))
 
     def reasons(self, tasks: Mapping[str, Task]) -> dict[str, tuple[Stated, ...]]:
         """Return the reasons to trace each of these targets, by name."""
