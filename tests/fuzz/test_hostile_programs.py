@@ -181,6 +181,8 @@ def test_an_innocent_target_is_built_beside_any_program(tmp_path: Path, fuzz: Fu
         failed = outcomes["hostile"]["status"] == "failed"
         assert (done.returncode != 0) == failed, case
         assert sorted(path.name for path in (folder / "build").iterdir()) == (
-            ["history.sqlite", "innocent"] if failed else ["history.sqlite", "hostile", "innocent"]
+            [".olympus-index.json", "history.sqlite", "innocent"]
+            if failed
+            else [".olympus-index.json", "history.sqlite", "hostile", "innocent"]
         ), case
         assert none_left(mark), f"{what} left {left_behind(mark)}"

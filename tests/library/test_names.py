@@ -49,7 +49,7 @@ OURS = {
     ".extend": {"mark_caller"},
     ".stages": {
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
-        *("checked_options", "device_config", "device_model", "optimize_options"),
+        *("checked_options", "driver_digest", "device_config", "device_model", "optimize_options"),
         *("is_attached", "shipped_devices", "shipped_tpus", "this_cpu", "topologies"),
     },
 }

@@ -25,7 +25,7 @@ def facts(kinds: Sequence[str], probe: str) -> dict[str, str]:
     `probe` is a file that the caller has written in the build folder: a machine that does not share
     the folder lacks it.
 
-    >>> facts(["cpu"], "/work/build/.olympus-new-farm")["olympus"]
+    >>> facts(["cpu"], "/home/me/build/.olympus-new-farm")["olympus"]
     '0.1.0'
     """
     packages = sorted({"numpy", "ml_dtypes", *(name for kind in kinds for name in COMPILERS[kind])})

@@ -22,6 +22,8 @@ from tests.cli.conftest import Invoke
 class Recorder:
     """An executor that runs nothing, and records the works."""
 
+    forks = False
+
     def __init__(self) -> None:
         self.works: Sequence[Work] = ()
         self.limits = Limits()

@@ -198,7 +198,7 @@ def test_columns_of_the_environment_set_the_width(initialized: Path) -> None:
 def test_a_terminal_shows_progress_and_a_pipe_does_not(initialized: Path) -> None:
     code, text = in_terminal(initialized, "build", "--force")
     assert code == 0
-    assert "predict@batch=1: " in text  # the stage of a target
+    assert re.search(r"predict@batch=1 +compile for ", text)  # the stage of a target
     assert "\033[" in text
     lines = [line for line in visible(text) if "built" in line]
     assert len(lines) == 2
@@ -219,13 +219,11 @@ def test_ctrl_c_ends_a_build_and_restores_the_terminal(initialized: Path, tmp_pa
     (tmp_path / "model.py").write_text(SLOW)
     (tmp_path / "olympus.toml").write_text('[target.f]\nentry = "model:f"\nargs = ["f32[2]"]\n')
     terminal = Terminal(tmp_path, "build")
-    terminal.read(until="f: trace")
+    terminal.read(until="trace")
     terminal.press(b"\x03")
     assert terminal.leave() == 130
     assert visible(terminal.written)[-1].endswith("interrupted")
-    assert terminal.written.rindex("\033[?25h") > terminal.written.rindex(
-        "\033[?25l"
-    )  # shows the cursor
+    assert "\033[?25l" not in terminal.written  # the cursor is never hidden
     assert list((tmp_path / "build").iterdir()) == []
     (tmp_path / "go").touch()
     again = olympus(tmp_path, "build")

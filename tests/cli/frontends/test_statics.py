@@ -208,7 +208,7 @@ def test_the_text_of_a_static_is_the_same_in_each_process() -> None:
 
 def test_the_example_of_the_document_works(work: Path, invoke: Invoke) -> None:
     document = ROOT / "docs" / "reference" / "olympus-toml.md"
-    (program,) = [b.text for b in blocks(document) if b.language == "python"]
+    (program,) = [b.text for b in blocks(document) if "def step(params, x, config" in b.text]
     (table,) = [b.text for b in blocks(document) if "sizes = [3, 3]" in b.text]
     assert "\ndef step(params, x, config: Config): ...\n" in program
     (work / "documented.py").write_text(

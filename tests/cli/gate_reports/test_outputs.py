@@ -258,7 +258,8 @@ def test_diff_of_equal_programs_has_a_case_that_passed(work: Path) -> None:
 def test_the_report_is_written_before_the_history(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    module = importlib.import_module(f"olympus_cli.commands.{words[0]}")
+    place = "history.recording" if words[0] == "build" else f"commands.{words[0]}"
+    module = importlib.import_module(f"olympus_cli.{place}")
     reports: list[object] = []
 
     def record(*_given: object) -> None:

@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
+ROOT = Path(__file__).parents[4]
+
 
 class Farm:
     """A scheduler at `address`, and its workers by their processes."""
@@ -52,7 +54,8 @@ class Farm:
             code = f"import os, sys; os.sched_setaffinity(0, {[*processors]}); "
             command[:0] = [sys.executable, "-c", code + "os.execv(sys.executable, sys.argv[1:])"]
         log = self._stack.enter_context((self._folder / f"{kind}.log").open("ab"))
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
+        variables = {**os.environ, "PYTHONPATH": str(ROOT)}  # the works are functions of tests
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env=variables)
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         return process
