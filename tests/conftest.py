@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -128,6 +129,14 @@ def pytest_runtest_protocol() -> Iterator[object]:
         return (yield)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def search_path() -> Iterator[None]:
+    """Remove from `sys.path` what a test has added: the listing of a folder there is an input."""
+    before = [*sys.path]
+    yield
+    sys.path[:] = before
 
 
 @pytest.fixture

@@ -24,8 +24,11 @@ OLYMPUS = [sys.executable, "-m", "olympus_cli"]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """A user's environment, without options of colours and width unless `more` sets them."""
-    unset = ("NO_COLOR", "COLUMNS", "FORCE_COLOR")
+    """A user's environment, without options of colours and width unless `more` sets them.
+
+    A CI system sets CI, where terminals show no progress.
+    """
+    unset = ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "CI")
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
     return {**inherited, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **more}
 
