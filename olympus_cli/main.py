@@ -36,6 +36,7 @@ COMMANDS = {
     "shard": "Try shardings of a program's arguments, and rank them.",
     "report": "Write a page with the cost and memory of a program, for a browser.",
     "run": "Run a program on inputs from a file or a seed.",
+    "export": "Write a program for other tools: StableHLO, HLO or JAX.",
     "inspect": "Show the contents of a bundle, a build or a stored result.",
     "sign": "Sign a bundle, or create a key pair.",
     "check": "Check programs against budgets and golden files.",

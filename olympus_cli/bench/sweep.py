@@ -9,8 +9,8 @@ from typing import Any
 
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.bench.statistics import summarize
-from olympus_cli.charts.axis import plain_number
-from olympus_cli.charts.plot import Plot, Series
+from olympus_cli.reports.charts.axis import plain_number
+from olympus_cli.reports.charts.plot import Plot, Series
 from olympus_cli.spec.matrix import Values, suffix
 from olympus_cli.text.units import count, duration
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from olympus_cli.charts.plot import Plot, PlotMark, Series
 from olympus_cli.diff.comparison import Comparison
 from olympus_cli.diff.text import count_changes, render_comparison
 from olympus_cli.history.changepoints import Changepoint
 from olympus_cli.history.points import Point
 from olympus_cli.history.series import ChangeReason, Line
+from olympus_cli.reports.charts.plot import Plot, PlotMark, Series
 from olympus_cli.text.units import change, quantity
 
 LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit", "time")

@@ -40,7 +40,7 @@ TARGETS = {
     **dict.fromkeys(("verify", "bench", "history"), True),
     "diff": True,
     **dict.fromkeys(("trace", "lower", "cost", "compile", "shard"), False),
-    **dict.fromkeys(("report", "run", "profile"), False),
+    **dict.fromkeys(("report", "run", "profile", "export"), False),
 }
 #: The options without a value: the next word is an argument.
 FLAGS = (

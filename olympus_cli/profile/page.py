@@ -14,12 +14,12 @@ from markupsafe import Markup
 
 import olympus
 from olympus.analysis import KernelProfile
-from olympus_cli.charts.bars import percent, source_text
 from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.profile.table import call_figures, notes
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.charts.bars import percent, source_text
 from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
 from olympus_cli.reports.groups import groups, plain_name
 from olympus_cli.reports.html.page import MeasuredTime

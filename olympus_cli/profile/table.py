@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from olympus.analysis import Profile, ProfileRow
-from olympus_cli.charts.bars import bar, percent, with_source
 from olympus_cli.profile.profiled import ProfiledProgram
+from olympus_cli.reports.charts.bars import bar, percent, with_source
 from olympus_cli.reports.text import figure_row
 from olympus_cli.terminal import console
 from olympus_cli.text.units import duration

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.analysis import CostRow, Roofline
-from olympus_cli.charts.bars import bar, percent, with_source
+from olympus_cli.reports.charts.bars import bar, percent, with_source
 from olympus_cli.reports.program_figures import CompiledFigures, CostReport
 from olympus_cli.reports.stacks import CallNode, StackReport, call_rows, call_tree
 from olympus_cli.reports.text import collective_lines, estimate_notes, figure_lines, figure_row

@@ -16,6 +16,7 @@ class JaxImportError(BackendError, ImportError):
 
 try:
     import jax as _jax
+    import jax.export as _jax_export
     from jax._src import array as _array
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
@@ -49,6 +50,7 @@ def _share_plugins() -> None:
 
 _share_plugins()
 jax: Any = _jax
+jax_export: Any = _jax_export
 core: Any = _core
 ArrayImpl: Any = _array.ArrayImpl
 apply_primitive: Any = _dispatch.apply_primitive

@@ -21,7 +21,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import ArtifactError
+from olympus_core.base.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -290,18 +290,45 @@ def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) ->
     )
 
 
-def portable(module: ir.Module) -> bytes:
+def portable(module: ir.Module, version: str | None = None) -> bytes:
     """Return the module as a portable StableHLO artifact: bytecode for other versions of XLA.
 
     It has no source locations, so that it depends only on the program. The serializer modifies the
-    module it gets, so it gets a copy.
+    module it gets, so it gets a copy. `version` is that of StableHLO; by default XLA of the last
+    twelve weeks can read the artifact.
+
+    Raises UsageError for an unknown version, or one that the program's operations are newer than.
     """
     with context():
         copy = without_locations(module)
-        # XLA of the last twelve weeks can read it; the oldest version lacks operations
+        if version is not None:
+            return _portable_at(copy, version)
+        # the oldest version lacks operations
         weeks = hlo.StablehloCompatibilityRequirement.WEEK_12
-        version = hlo.get_version_from_compatibility_requirement(weeks)
-        return bytes(hlo.serialize_portable_artifact(copy, version, allow_other_dialects=True))
+        default = hlo.get_version_from_compatibility_requirement(weeks)
+        return bytes(hlo.serialize_portable_artifact(copy, default, allow_other_dialects=True))
+
+
+def _portable_at(module: ir.Module, version: str) -> bytes:
+    """Return the module as an artifact of a version of StableHLO, such as 1.0.0."""
+    oldest, newest = hlo.get_minimum_version(), hlo.get_current_version()
+    parts = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", version, re.ASCII)
+    ends = [tuple(map(int, text.split("."))) for text in (oldest, newest)]
+    if parts is None or not ends[0] <= tuple(map(int, parts.groups())) <= ends[1]:
+        raise UsageError(
+            f"no version of StableHLO is {version!r:.40}: versions are {oldest} to {newest}"
+        )
+    with _diagnostics() as texts:
+        try:
+            return bytes(hlo.serialize_portable_artifact(module, version))
+        except Exception as exc:  # the bindings raise several classes
+            reason = (texts or [str(exc)])[0].partition("\n")[0]
+            newer = re.search(r"operation 'vhlo\.(\w+)_v\d+'", reason)
+            why = f"that version has no {newer[1]} as the program uses it" if newer else reason
+            raise UsageError(
+                f"the program cannot be written for StableHLO {version}: {why}",
+                hint=f"choose a newer version, up to {newest}",
+            ) from None
 
 
 def without_locations(module: ir.Module) -> ir.Module:

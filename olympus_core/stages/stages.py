@@ -331,8 +331,19 @@ class Lowered(Stage):
             return xla.computation(self.module)
         raise UsageError(f"compiler_ir needs the dialect stablehlo or hlo, and got {dialect!r:.80}")
 
-    def bytecode(self) -> bytes:
-        """Return the program as a portable StableHLO artifact, for any version of XLA."""
+    def bytecode(self, version: str | None = None) -> bytes:
+        """Return the program as a portable StableHLO artifact, which other versions of XLA read.
+
+        `version` is that of StableHLO, such as "1.0.0"; by default XLA of the last twelve weeks can
+        read the artifact.
+
+        Raises UsageError for an unknown version, or one that lacks an operation of the program.
+
+        >>> lowered.bytecode("1.0.0")[:17]
+        b'ML\\xefR\\rStableHLO_v1.0'
+        """
+        if version is not None:
+            return mlir.portable(self.module, version)
         if self._bytecode is None:
             self._bytecode = mlir.portable(self.module)
         return self._bytecode

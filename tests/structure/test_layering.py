@@ -30,12 +30,13 @@ ORDERS = {
     ],
     "olympus_cli": [
         *("text", "process", "faults", "workers", "spec", "revisions", "frontends", "terminal"),
-        *("program", "charts", "reports", "gate_reports", "profile", "builder", "check", "verify"),
+        *("program", "reports", "gate_reports", "profile", "builder", "check", "verify"),
         *(
             "diff",
             "bench",
             "history",
             "shard",
+            "export",
             "pytest_plugin",
             "options",
             "commands",

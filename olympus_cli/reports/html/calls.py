@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from olympus_cli.charts.bars import percent
+from olympus_cli.reports.charts.bars import percent
 from olympus_cli.reports.flame import FlamePart, Placed, add_up, flame_graph
 from olympus_cli.reports.stacks import StackReport
 from olympus_cli.text.units import byte_size, count

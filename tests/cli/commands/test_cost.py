@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus_cli.charts.bars import bar, percent
+from olympus_cli.reports.charts.bars import bar, percent
 
 Invoke = Callable[..., Result]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from olympus_cli.charts import bars
+from olympus_cli.reports.charts import bars
 from olympus_cli.terminal import console
 from olympus_cli.terminal.tables import fitted, shortened
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from markupsafe import escape
 
-from olympus_cli.charts.axis import Axis, axis_of, plain_number
+from olympus_cli.reports.charts.axis import Axis, axis_of, plain_number
 from olympus_cli.text.escaping import one_line
 
 Text = Callable[[float], str]

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from olympus_cli.charts.axis import axis_of, plain_number
-from olympus_cli.charts.plot import Plot, PlotMark, Series
+from olympus_cli.reports.charts.axis import axis_of, plain_number
+from olympus_cli.reports.charts.plot import Plot, PlotMark, Series
 from olympus_cli.text.units import duration
 
 NAMES = {"title": "calls", "x": "run", "y": "time"}

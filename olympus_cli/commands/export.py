@@ -1,0 +1,162 @@
+"""`olympus export`: write a program in a format of another tool."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from olympus import artifact
+from olympus.errors import UsageError
+from olympus_cli.builder.driver import build
+from olympus_cli.builder.plan import Options
+from olympus_cli.builder.show import building, raise_failures
+from olympus_cli.export.formats import FORMATS, BundleFormat, ProgramFormat
+from olympus_cli.export.options import ExportOptions
+from olympus_cli.options.shared import (
+    Command,
+    backend_options,
+    common_options,
+    is_verbose,
+    no_cache_option,
+    output_option,
+    program_options,
+    stage_options,
+    time_limit_option,
+    whole_number,
+)
+from olympus_cli.process import interrupts
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_bundle, is_onnx, program_file
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import Request
+from olympus_cli.spec.settings import read_settings
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import check_writable, emit, write_file
+from olympus_cli.text.paths import display_path
+from olympus_cli.workers.call import OnStage, call
+
+
+@click.command("export", cls=Command)
+@program_options
+@backend_options
+@stage_options
+@click.option(
+    "--format",
+    "name",
+    metavar="FORMAT",
+    type=click.Choice([*FORMATS]),
+    required=True,
+    help=f"Write {', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}.",
+)
+@click.option(
+    "--stablehlo-version",
+    metavar="VERSION",
+    help="Write bytecode for this version of StableHLO, such as 1.9.0.",
+)
+@click.option(
+    "--vjp-order",
+    type=whole_number(0, 8),
+    metavar="N",
+    help="Include derivatives up to this order in a file of jax.export; the default is none.",
+)
+@output_option("the output")
+@no_cache_option
+@time_limit_option
+@common_options
+def command(
+    request: Request,
+    name: str,
+    stablehlo_version: str | None,
+    vjp_order: int | None,
+    output: Path | Literal["-"] | None,
+    no_cache: bool,
+    time_limit: float | None,
+    as_json: bool,
+) -> None:
+    """The program of a file is written unchanged. Without --output, the file has the name of the
+    program, in the working directory.
+
+    \b
+    Examples:
+      olympus export forward --format bytecode --stablehlo-version 1.9.0
+      olympus export model:forward --shapes "x=f32[8,3]" --format jax-export
+      olympus export forward.olympus --format stablehlo -o forward.mlir
+    """
+    options = ExportOptions(stablehlo_version, vjp_order)
+    form = FORMATS[name]
+    _check_options(name, form, options)
+    if output == "-" and (as_json or isinstance(form, BundleFormat)):
+        both = "--json" if as_json else f"--format {name}, which writes files"
+        raise UsageError(f"`-o -` cannot be combined with {both}")
+    spec = _unchanged(request.spec())
+    place = output or Path.cwd() / f"{spec.name}{form.suffix}"
+    if place != "-":
+        check_writable(place)
+    if isinstance(form, ProgramFormat):
+        content = call(_content, spec, name, options, action="exports", time_limit=time_limit)
+        if place == "-":
+            emit(content, None)
+            return
+        write_file(place, content, quiet=True)
+        written = place
+    else:
+        assert place != "-"
+        with interrupts.interrupts_raised(), tempfile.TemporaryDirectory() as folder:
+            bundle = _bundle(spec, request, Path(folder), time_limit, no_cache=no_cache)
+            written = form.write(bundle, place, options)
+    if as_json:
+        document = {"target": spec.name, "entry": spec.entry, "format": name}
+        console.print_json({**document, "output": display_path(written)})
+    else:
+        console.message(f"wrote {display_path(written)}")
+
+
+def _check_options(name: str, form: ProgramFormat | BundleFormat, options: ExportOptions) -> None:
+    """Raise UsageError for an option that the format does not have."""
+    for option in options.given():
+        if option not in form.options:
+            owners = " or ".join(x for x, other in FORMATS.items() if option in other.options)
+            flag = f"--{option.replace('_', '-')}"
+            raise UsageError(f"{flag} is for --format {owners}, and the format is {name}")
+
+
+def _unchanged(spec: TargetSpec) -> TargetSpec:
+    """Return the target so that the program of a file is exported as it is in the file."""
+    if program_file(spec.entry) is None or is_onnx(spec.entry):
+        return spec
+    return replace(spec, as_is=True)
+
+
+def _content(on_stage: OnStage, spec: TargetSpec, name: str, options: ExportOptions) -> str | bytes:
+    """Return the content of the file in a format of programs."""
+    form = FORMATS[name]
+    assert isinstance(form, ProgramFormat)
+    program = Program.of(spec, on_stage, until="lower", labels=[next(iter(spec.labels))])
+    for warning in program.warnings:
+        console.message(f"warning: {warning}")
+    return form.content(program, options)
+
+
+def _bundle(
+    spec: TargetSpec, request: Request, folder: Path, time_limit: float | None, *, no_cache: bool
+) -> Path:
+    """Return the bundle of a target: its entry, verified, or one compiled in `folder`.
+
+    Raises:
+        ArtifactError: the bundle is damaged, or lacks a required signature.
+    """
+    if is_bundle(request.text):
+        path = Path(request.text).absolute()
+        artifact.load(path, native=False, trust=read_settings().trust or None)
+        return path
+    options = Options(
+        jobs=1, time_limit=time_limit, force=True, page=False, use=None if no_cache else "read"
+    )
+    with building([spec.name], jobs=1) as listener:
+        outcomes = build({spec.name: spec}, folder, options, listener)
+    raise_failures(outcomes, is_verbose())
+    return folder / spec.name / f"{spec.name}{BUNDLE_SUFFIX}"

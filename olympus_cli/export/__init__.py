@@ -1,0 +1,1 @@
+"""The formats of `olympus export`: one module for each kind of output."""

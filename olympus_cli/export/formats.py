@@ -1,0 +1,47 @@
+"""The table of the formats of `olympus export`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from olympus_cli.export import programs
+from olympus_cli.export.options import ExportOptions
+from olympus_cli.program.stages import Program
+
+
+@dataclass(frozen=True)
+class ProgramFormat:
+    """A format that is one file, with the program as lowered for its first backend.
+
+    `suffix` is that of the file; `options` are the fields of `ExportOptions` that it has. `content`
+    returns the file's content.
+    """
+
+    suffix: str
+    content: Callable[[Program, ExportOptions], str | bytes]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BundleFormat:
+    """A format that is made from a bundle; the program is compiled if it is not one.
+
+    `suffix` ends the default name of the output: a file, or a folder that does not exist yet.
+    `write` gets the bundle and the output, and returns the path that it wrote.
+    """
+
+    suffix: str
+    write: Callable[[Path, Path, ExportOptions], Path]
+    options: tuple[str, ...] = ()
+
+
+#: The formats by name, in the order of the help.
+FORMATS: dict[str, ProgramFormat | BundleFormat] = {
+    "stablehlo": ProgramFormat(".mlir", programs.stablehlo),
+    "bytecode": ProgramFormat(".mlirbc", programs.bytecode, ("stablehlo_version",)),
+    "hlo": ProgramFormat(".hlo.txt", programs.hlo),
+    "hlo-proto": ProgramFormat(".hlo.pb", programs.hlo_proto),
+    "jax-export": ProgramFormat(".jax_export", programs.jax_export, ("vjp_order",)),
+}
