@@ -63,7 +63,7 @@ from olympus_cli.workers.call import OnStage, call
     metavar="N",
     help="Include derivatives up to this order in a file of jax.export; the default is none.",
 )
-@output_option("the output")
+@output_option("the output", or_folder=True)
 @no_cache_option
 @time_limit_option
 @common_options
@@ -95,7 +95,7 @@ def command(
     spec = _unchanged(request.spec())
     place = output or Path.cwd() / f"{spec.name}{form.suffix}"
     if place != "-":
-        check_writable(place)
+        (form.check if isinstance(form, BundleFormat) else check_writable)(place)
     if isinstance(form, ProgramFormat):
         content = call(_content, spec, name, options, action="exports", time_limit=time_limit)
         if place == "-":

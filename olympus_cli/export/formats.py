@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from olympus_cli.export import programs
+from olympus_cli.export import c, programs
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.program.stages import Program
+from olympus_cli.terminal.output import check_writable
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,15 @@ class ProgramFormat:
 class BundleFormat:
     """A format that is made from a bundle; the program is compiled if it is not one.
 
-    `suffix` ends the default name of the output: a file, or a folder that does not exist yet.
-    `write` gets the bundle and the output, and returns the path that it wrote.
+    `suffix` ends the default name of the output, a file or a folder. `check` raises UsageError,
+    before the compilation, if the output cannot be written. `write` gets the bundle and the output,
+    and returns the path that it wrote.
     """
 
     suffix: str
     write: Callable[[Path, Path, ExportOptions], Path]
     options: tuple[str, ...] = ()
+    check: Callable[[Path], None] = check_writable
 
 
 #: The formats by name, in the order of the help.
@@ -44,4 +47,5 @@ FORMATS: dict[str, ProgramFormat | BundleFormat] = {
     "hlo": ProgramFormat(".hlo.txt", programs.hlo),
     "hlo-proto": ProgramFormat(".hlo.pb", programs.hlo_proto),
     "jax-export": ProgramFormat(".jax_export", programs.jax_export, ("vjp_order",)),
+    "c": BundleFormat("-c", c.write, check=c.check_folder),
 }

@@ -98,11 +98,18 @@ class FolderPath(FilePath):
 
 
 class _OutputPath(WritablePath):
-    """A file to write to, or "-" for stdout."""
+    """A file to write to, or "-" for stdout; `or_folder` leaves the check to the command."""
+
+    def __init__(self, *, or_folder: bool = False) -> None:
+        super().__init__()
+        self._or_folder = or_folder
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or "-" for any name of stdout."""
-        return "-" if value in STDOUT else super().convert(value, param, ctx)
+        if value in STDOUT:
+            return "-"
+        parent = FilePath if self._or_folder else WritablePath
+        return parent.convert(self, value, param, ctx)
 
 
 def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
@@ -228,18 +235,20 @@ verbose_option = click.option(
 )
 
 
-def output_option(what: str, *, form: str = "", printed: bool = False) -> Callable[[F], F]:
+def output_option(
+    what: str, *, form: str = "", printed: bool = False, or_folder: bool = False
+) -> Callable[[F], F]:
     """Return the option --output, as the parameter `output`: a path, "-" for stdout, or None.
 
     `what` and `form` describe the output in the help text.  If `what` is `printed` anyway,
-    `output` is None for stdout too.
+    `output` is None for stdout too.  With `or_folder` it may be a folder, and is not checked.
     """
     suffix = f" as {form}" if form else ""
     return click.option(
         "-o",
         "--output",
         metavar="FILE",
-        type=_OutputPath(),
+        type=_OutputPath(or_folder=or_folder),
         callback=_not_stdout if printed else None,
         help=f"Write {what} to FILE{suffix}; - is stdout.",
     )

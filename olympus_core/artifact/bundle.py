@@ -17,12 +17,13 @@ from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container, host
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
+from olympus_core.artifact.handlers import custom_calls
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_program
 from olympus_core.artifact.placing import chosen_devices, first_devices, on_one_device, placed
 from olympus_core.artifact.reading import parse_manifest
 from olympus_core.artifact.saving import OLYMPUSPR, sources_member
-from olympus_core.artifact.shardings import StoredShardings
+from olympus_core.artifact.shardings import StoredShardings, tiling
 from olympus_core.artifact.signing import (
     SIGNATURE,
     PublicKey,
@@ -33,6 +34,7 @@ from olympus_core.artifact.signing import (
     verify_signature,
 )
 from olympus_core.base.errors import ArtifactError, CompileError
+from olympus_core.placement.sharding import Tiling
 from olympus_core.stages import stages
 
 _T = TypeVar("_T")
@@ -135,6 +137,38 @@ class Bundle:
         program = programs.get(backend) or next(iter(programs.values()))
         content = self.members.get(sources_member(program))
         return None if content is None else SourceMap.parse(content)
+
+    def custom_calls(self, executable: StoredExecutable) -> tuple[str, ...]:
+        """Return the names of the custom calls of an executable, sorted.
+
+        XLA contains some of them; a process that runs the executable must register the others.
+        Raises ArtifactError if the StableHLO cannot be read.
+
+        >>> bundle.custom_calls(bundle.executables[0])
+        ('lapack_sgetrf_ffi',)
+        """
+        program = self.stablehlo(executable.backend)
+        return custom_calls(program, self.members[executable.member])
+
+    def tilings(self, executable: StoredExecutable) -> list[Tiling | None]:
+        """Return the tiling of each argument, then of each result, over the program's devices.
+
+        They are None for a program of one device. Raises ArtifactError if one is not stored.
+
+        >>> bundle.tilings(bundle.executables[0])[0]
+        Tiling(counts=(4, 1), places=((0, 0), (1, 0), (2, 0), (3, 0)))
+        """
+        signature, shardings = self.manifest.signature, executable.shardings
+        arrays = (*signature.arguments, *signature.results)
+        if shardings is None:
+            return [None] * len(arrays)
+        tilings: list[Tiling | None] = []
+        stored_shardings = (*shardings.arguments, *shardings.results)
+        for array, stored in zip(arrays, stored_shardings, strict=True):
+            if stored is None:
+                raise ArtifactError(f"{self.path} has no sharding of {array.name}")
+            tilings.append(tiling(stored, len(array.shape)))
+        return tilings
 
     def compiled(
         self,

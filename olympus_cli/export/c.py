@@ -1,0 +1,130 @@
+"""The C sources of a bundle's program: its header, the runtime, a command line and a build."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from olympus.artifact import Bundle, StoredExecutable, load
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli.export.c_program import c_program
+from olympus_cli.export.options import ExportOptions
+from olympus_cli.terminal.output import write_file
+from olympus_cli.text.paths import display_path
+
+#: The parts of olympus_runtime.c, in the order of the file.
+RUNTIME_PARTS = (
+    *("prologue", "base", "digest", "bundle", "processor", "pjrt", "arrays", "model", "call"),
+)
+_HEADER = "olympus_runtime.h"
+
+
+def write(path: Path, output: Path, _options: ExportOptions) -> Path:
+    """Write the C sources of the bundle at `path`, and a copy of it, to the folder `output`.
+
+    The executable for the CPU is exported, or, without one, the first for a GPU. Only the result of
+    an earlier export is replaced.
+
+    Raises:
+        ArtifactError: the bundle is damaged, or C cannot run its program.
+        UsageError: `output` is another folder with files, or cannot be written.
+
+    >>> write(Path("f.olympus"), Path("f-c"), ExportOptions())
+    PosixPath('f-c')
+    """
+    bundle = load(path, native=False)
+    program = c_program(bundle, _executable(bundle))
+    check_folder(output)
+    contents: dict[str, str | bytes] = {
+        _HEADER: runtime_header(),
+        "olympus_runtime.c": runtime_source(),
+        f"{program.name}.olympus": path.read_bytes(),
+    }
+    environment = _environment()
+    for template in environment.list_templates():
+        name = template.removesuffix(".jinja").replace("name.", f"{program.name}.")
+        contents[name] = environment.get_template(template).render(p=program)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{display_path(output)} cannot be made: {error.strerror}") from error
+    for name, content in contents.items():
+        write_file(output / name, content, quiet=True)
+    return output
+
+
+def runtime_header() -> str:
+    """Return the content of `olympus_runtime.h`."""
+    return _runtime_file(_HEADER)
+
+
+def runtime_source() -> str:
+    """Return the content of `olympus_runtime.c`: its parts, one after the other."""
+    return "\n".join(_runtime_file(f"{part}.c") for part in RUNTIME_PARTS)
+
+
+def _runtime_file(name: str) -> str:
+    return (resources.files("olympus_cli.export") / "c_runtime" / name).read_text(encoding="utf-8")
+
+
+def _executable(bundle: Bundle) -> StoredExecutable:
+    """Return the executable to export."""
+    for backend in ("cpu", "gpu"):
+        for executable in bundle.executables:
+            if executable.backend == backend:
+                return executable
+    raise ArtifactError(
+        f"--format c needs an executable for the CPU or a GPU, and {bundle.path} has none",
+        hint="build it for the backend cpu",
+    )
+
+
+def check_folder(output: Path) -> None:
+    """Raise UsageError unless the folder is missing, empty or of an earlier export."""
+    try:
+        names = {entry.name for entry in output.iterdir()}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{display_path(output)} cannot be written: {error.strerror}") from error
+    if names and _HEADER not in names:
+        raise UsageError(
+            f"{display_path(output)} has files that are not of `olympus export --format c`",
+            hint="name a new folder with --output",
+        )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("olympus_cli.export", "c_templates"),
+        autoescape=False,  # the filters below escape names in C
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"comment": _comment, "literal": _literal}
+    return environment
+
+
+def _comment(value: Any) -> str:
+    """Return text that cannot end a comment of C, continue its line or start another."""
+    text = re.sub(r"[^\x20-\x7e]", "?", str(value))
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
+
+
+def _literal(value: Any) -> str:
+    """Return a string literal of C with the UTF-8 bytes of a text."""
+    return '"' + "".join(map(_escaped, str(value).encode("utf-8", "surrogatepass"))) + '"'
+
+
+def _escaped(byte: int) -> str:
+    """Return a byte in a string literal; an octal escape, of three digits, cannot run on."""
+    character = chr(byte)
+    if 0x20 <= byte < 0x7F and character not in '"\\?':
+        return character
+    return f"\\{byte:03o}"

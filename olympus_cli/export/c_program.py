@@ -1,0 +1,284 @@
+"""The names, types and constants of a bundle's program in C."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from olympus.artifact import Bundle, StoredExecutable
+from olympus.errors import ArtifactError
+from olympus.stages import ArgInfo
+from olympus_cli.export.plugins import Plugins, fitting_plugins
+from olympus_cli.text.units import array_type
+
+#: The type of an element in C by dtype. Complex numbers have two elements.
+C_TYPES = {
+    "bool": "uint8_t",
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float16": "uint16_t",
+    "bfloat16": "uint16_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "float",
+    "complex128": "double",
+    **{
+        f"float8_{kind}": "uint8_t"
+        for kind in ("e5m2", "e4m3fn", "e4m3b11fnuz", "e5m2fnuz", "e4m3fnuz", "e4m3", "e3m4")
+    },
+    "float8_e8m0fnu": "uint8_t",
+}
+#: The notes on dtypes that C does not have.
+_NOTES = {
+    "bool": "0 or 1",
+    "complex64": "pairs: real, imaginary",
+    "complex128": "pairs: real, imaginary",
+}
+_PLATFORMS = {"cpu": "cpu", "gpu": "cuda"}
+# The words of C11 and of C++ that cannot be a name.
+_KEYWORDS = {
+    *("alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break"),
+    *("case", "catch", "char", "class", "compl", "const", "constexpr", "const_cast", "continue"),
+    *("decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum"),
+    *("explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline"),
+    *("int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr"),
+    *("operator", "or", "or_eq", "private", "protected", "public", "register"),
+    *("reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof"),
+    *("static", "static_assert", "static_cast", "struct", "switch", "template", "this"),
+    *("thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union"),
+    *("unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"),
+}
+_LONGEST_NAME = 60
+#: The names of files and targets of each export.
+_RESERVED = {"main", "olympus_runtime", "all", "clean", "help", "install", "test"}
+
+#: The parts of each dimension of an array, and the place of the part of each device.
+_Tiling = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
+
+
+@dataclass(frozen=True)
+class CArray:
+    """An argument or a result: its name in the program, its field in C and its type.
+
+    `macro` is the prefix of its constants. `count` is the number of elements, and `size` that of
+    bytes. `parts` and `places` are its tiling over several devices, empty for a whole array.
+    """
+
+    name: str
+    field: str
+    macro: str
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+    donated: bool
+    parts: tuple[int, ...] = ()
+    places: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def c_type(self) -> str:
+        """The type of an element in C."""
+        return C_TYPES[self.dtype]
+
+    @property
+    def type(self) -> str:
+        """The type of the array, such as `float32[2,3]`."""
+        return array_type(self.dtype, self.shape)
+
+    @property
+    def title(self) -> str:
+        """The name and the type, for comments."""
+        return f"{self.name}: {self.type}"
+
+    @property
+    def element_note(self) -> str:
+        """A note on the elements, after a comma; empty without one."""
+        note = _NOTES.get(self.dtype)
+        if note is None and self.c_type == "uint16_t" and self.dtype != "uint16":
+            note = "the bits of the values"
+        if note is None and self.dtype.startswith("float8"):
+            note = "the bits of the values"
+        return f", {note}" if note else ""
+
+    @property
+    def note(self) -> str:
+        """The notes on an argument, after a comma."""
+        return self.element_note + (", donated: the program gets a copy" if self.donated else "")
+
+
+@dataclass(frozen=True)
+class CMember:
+    """A member of the bundle, with the bytes of its SHA-256."""
+
+    name: str
+    size: int
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class CProgram:
+    """The program of a bundle as the templates use it.
+
+    `name` is an identifier of C, and `title` the name in the bundle. The plugins with an API from
+    `first_api` to `last_api` fit the executable.
+    """
+
+    name: str
+    title: str
+    bundle_name: str
+    arguments: tuple[CArray, ...]
+    results: tuple[CArray, ...]
+    executable: CMember
+    manifest: CMember
+    platform: str
+    system: str
+    machine: str
+    cpu_features: tuple[str, ...]
+    compiler: str
+    first_api: int
+    last_api: int
+    num_devices: int
+
+    @property
+    def macro(self) -> str:
+        """The prefix of the constants."""
+        return self.name.upper()
+
+
+def c_program(bundle: Bundle, executable: StoredExecutable) -> CProgram:
+    """Return the description of an executable of a verified bundle.
+
+    Raises:
+        ArtifactError: C has no type for a dtype, the executable calls functions that no plugin
+            has, or it is not for the CPU or a GPU.
+    """
+    manifest = bundle.manifest
+    _check(bundle, executable)
+    name = identifier(manifest.name)
+    name = f"{name}_" if name.lower() in _RESERVED else name
+    arguments, results = _arrays(bundle, executable, name.upper())
+    plugins: Plugins = fitting_plugins(executable.backend, manifest.versions)
+    member = manifest.members[executable.member]
+    return CProgram(
+        name=name,
+        title=manifest.name,
+        bundle_name=Path(bundle.path).name,
+        arguments=arguments,
+        results=results,
+        executable=CMember(executable.member, member.size, bytes.fromhex(member.sha256)),
+        manifest=CMember(
+            "manifest.json",
+            len(bundle.manifest_bytes),
+            hashlib.sha256(bundle.manifest_bytes).digest(),
+        ),
+        platform=_PLATFORMS[executable.backend],
+        system=executable.host.system,
+        machine=executable.host.machine,
+        cpu_features=executable.host.cpu_features or (),
+        compiler=plugins.compiler,
+        first_api=plugins.first_api,
+        last_api=plugins.last_api,
+        num_devices=bundle.num_devices,
+    )
+
+
+def identifier(name: str) -> str:
+    """Return the identifier of C for a name of Python.
+
+    >>> identifier("params['w']")
+    'params_w'
+    >>> identifier("double")
+    'double_'
+    """
+    word = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_")[:_LONGEST_NAME].strip("_") or "value"
+    word = f"n{word}" if word[0].isdigit() else word
+    return f"{word}_" if word in _KEYWORDS else word
+
+
+def _unique(names: Sequence[str]) -> Iterator[str]:
+    """Yield the identifiers of names, with a number if a name has an earlier one's in any case."""
+    used: set[str] = set()
+    for name in names:
+        word = candidate = identifier(name)
+        number = 2
+        while candidate.lower() in used:
+            candidate = f"{word}_{number}"
+            number += 1
+        used.add(candidate.lower())
+        yield candidate
+
+
+def _arrays(
+    bundle: Bundle, executable: StoredExecutable, prefix: str
+) -> tuple[tuple[CArray, ...], tuple[CArray, ...]]:
+    signature = bundle.manifest.signature
+    arrays = [*signature.arguments, *signature.results]
+    fields = _unique([array.name for array in arrays])
+    described = tuple(
+        _array(array, field, f"{prefix}_{field.upper()}", tiling)
+        for array, field, tiling in zip(arrays, fields, bundle.tilings(executable), strict=True)
+    )
+    count = len(signature.arguments)
+    return described[:count], described[count:]
+
+
+def _array(array: ArgInfo, field: str, macro: str, tiling: _Tiling | None) -> CArray:
+    parts, places = tiling or ((), ())
+    if all(count == 1 for count in parts):  # each device has the whole array
+        parts, places = (), ()
+    return CArray(
+        name=array.name,
+        field=field,
+        macro=macro,
+        dtype=array.dtype_name,
+        shape=array.shape,
+        size=array.bytes,
+        donated=array.donated,
+        parts=parts,
+        places=places,
+    )
+
+
+# Custom calls that XLA itself contains, besides those with the prefixes.
+_OF_XLA = {"TopK", "SliceToDynamic", "PadToStatic", "Sharding", "SPMDFullToShardShape"}
+_OF_XLA |= {"SPMDShardToFullShape"}
+_PREFIXES_OF_XLA = ("__", "mhlo.", "stablehlo.", "chlo.", "xla.")
+
+
+def _check(bundle: Bundle, executable: StoredExecutable) -> None:
+    """Raise ArtifactError for a program that the runtime in C cannot run."""
+    what = f"the program of {bundle.path}"
+    if executable.backend not in _PLATFORMS:
+        raise ArtifactError(
+            f"--format c needs an executable for the CPU or a GPU, and {what} is compiled for "
+            f"{executable.backend}"
+        )
+    for array in (*bundle.manifest.signature.arguments, *bundle.manifest.signature.results):
+        if array.dtype_name not in C_TYPES:
+            raise ArtifactError(
+                f"C has no type for {array.dtype_name}, the dtype of {array.name} in {what}",
+                hint="convert it to int8 or uint8 in the program",
+            )
+    missing = [
+        name
+        for name in bundle.custom_calls(executable)
+        if name not in _OF_XLA and not name.startswith(_PREFIXES_OF_XLA)
+    ]
+    if missing:
+        raise ArtifactError(
+            f"{what} calls {', '.join(missing)}, which only Python processes have",
+            hint=_remedy(missing),
+        )
+
+
+def _remedy(missing: Sequence[str]) -> str:
+    if any(name.startswith("lapack_") for name in missing):
+        return 'set linalg = "portable" for the target, or pass --linalg portable'
+    return "leave callbacks such as debug.print and pure_callback out of an exported program"
