@@ -5,26 +5,21 @@
 
 from olympus_core.artifact.bundle import Bundle, load, sign, update_sources
 from olympus_core.artifact.files import write_whole
-from olympus_core.artifact.host import COMPILERS, Host
 from olympus_core.artifact.jsontext import indented
-from olympus_core.artifact.manifest import (
-    SCHEMA_VERSION,
-    Manifest,
-    Member,
-    Signature,
-    StoredExecutable,
-)
+from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
 from olympus_core.artifact.manifest_schema import manifest_schema
 from olympus_core.artifact.saving import save
 from olympus_core.artifact.signing import (
     KeyPair,
-    PublicKey,
     SignatureState,
     new_key,
     sign_result,
     verify_result,
 )
 from olympus_core.artifact.stored_tree import Node
+from olympus_runtime.host import COMPILERS, Host
+from olympus_runtime.manifest import SCHEMA_VERSION, Member
+from olympus_runtime.signatures import PublicKey
 
 __all__ = [
     "COMPILERS",

@@ -15,27 +15,23 @@ from typing import BinaryIO, TypeVar
 
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
-from olympus_core.artifact import container, host
+from olympus_core.artifact import container
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.handlers import custom_calls
-from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
+from olympus_core.artifact.manifest import Manifest, StoredExecutable
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_program
 from olympus_core.artifact.placing import chosen_devices, first_devices, on_one_device, placed
-from olympus_core.artifact.reading import parse_manifest
-from olympus_core.artifact.saving import OLYMPUSPR, sources_member
+from olympus_core.artifact.reading import StagesReader
+from olympus_core.artifact.saving import sources_member
 from olympus_core.artifact.shardings import StoredShardings, tiling
-from olympus_core.artifact.signing import (
-    SIGNATURE,
-    PublicKey,
-    SignatureState,
-    public_keys,
-    signature_state,
-    signed,
-    verify_signature,
-)
+from olympus_core.artifact.signing import SignatureState, signature_state, signed
 from olympus_core.base.errors import ArtifactError, CompileError
 from olympus_core.placement.sharding import Tiling
 from olympus_core.stages import stages
+from olympus_runtime.bundle_file import OLYMPUSPR, read_bundle
+from olympus_runtime.host import Host
+from olympus_runtime.manifest import MANIFEST, Member
+from olympus_runtime.signatures import SIGNATURE, PublicKey, public_keys
 
 _T = TypeVar("_T")
 #: The devices of a program of several, in their order.
@@ -103,7 +99,7 @@ class Bundle:
 
     def _incompatibility(self, executable: StoredExecutable) -> str | None:
         """Return the reason why the versions or the processor of this machine do not fit."""
-        here, versions = host.Host.here(), self.manifest.versions
+        here, versions = Host.here(), self.manifest.versions
         misfits = executable.host.misfits(executable.backend, versions, here, xla.versions())
         return next(misfits, None)
 
@@ -381,24 +377,14 @@ def load(
     """
     path = Path(path)
     keys = None if trust is None else public_keys(trust)
-    return _verified(path, container.read_members(path), native, keys)
+    return _verified(path, native, keys)
 
 
-def _verified(
-    path: Path, members: dict[str, bytes], native: bool, keys: Sequence[bytes] | None
-) -> Bundle:
-    content = members.pop(MANIFEST, None)
-    if content is None:
-        raise ArtifactError(f"{path} is not an .olympus bundle: it has no {MANIFEST}")
-    signature = members.pop(SIGNATURE, None)
-    try:
-        if keys is not None:
-            verify_signature(content, signature, keys)
-        manifest = parse_manifest(content)
-        _verify(manifest.members, members)
-    except ArtifactError as exc:
-        raise ArtifactError(f"{path} cannot be used: {exc}") from exc
-    return Bundle(path, manifest, members, native, keys is not None, content, signature)
+def _verified(path: Path, native: bool, keys: Sequence[bytes] | None) -> Bundle:
+    file = read_bundle(path, keys, StagesReader())
+    assert isinstance(file.manifest, Manifest)
+    trusted, content = keys is not None, file.manifest_bytes
+    return Bundle(path, file.manifest, file.members, native, trusted, content, file.signature)
 
 
 def sign(
@@ -419,9 +405,9 @@ def sign(
     Example:
       >>> sign("f.olympus", "team.key")
     """
-    members = container.read_members(Path(path))
-    _verified(Path(path), dict(members), True, None)
-    members[SIGNATURE] = signed(members[MANIFEST], key)
+    bundle = _verified(Path(path), True, None)
+    parts = {MANIFEST: bundle.manifest_bytes, SIGNATURE: signed(bundle.manifest_bytes, key)}
+    members = {**bundle.members, **parts}
     to = path if output is None else output
     container.write(Path(to) if isinstance(to, str | os.PathLike) else to, members)
 
@@ -461,18 +447,3 @@ def update_sources(
     digests = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
     manifest = replace(bundle.manifest, members=digests)
     container.write(Path(output), {**members, MANIFEST: manifest.to_bytes()})
-
-
-def _verify(expected: Mapping[str, Member], members: Mapping[str, bytes]) -> None:
-    for name in sorted(expected.keys() | members.keys() | {OLYMPUSPR}):
-        if name not in members:
-            raise ArtifactError(f"its member {name!r} is missing")
-        if name not in expected:
-            raise ArtifactError(f"its member {name!r} is not in its manifest")
-        content, entry = members[name], expected[name]
-        if len(content) != entry.size:
-            raise ArtifactError(
-                f"its member {name!r} has {len(content)} bytes, and should have {entry.size}"
-            )
-        if hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise ArtifactError(f"its member {name!r} was altered: its SHA-256 is another one")

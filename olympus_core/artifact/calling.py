@@ -1,151 +1,49 @@
-"""Calls of a bundle's program: arguments are matched by the shape of their tree, and by name.
-
-The process that calls it may have none of the classes that it was built with.  An error names the
-place in the arguments that does not fit.
-"""
+"""Calls of a bundle's program with the containers and the arrays of OLYMPUS."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from olympus_core.artifact.manifest import Signature
-from olympus_core.artifact.stored_tree import Key, Node, field_names
 from olympus_core.base import tree
-from olympus_core.base.errors import SignatureError
 from olympus_core.stages import stages
+from olympus_runtime.arguments import ArgumentMatcher
+
+_LEAF = tree.structure(0)
 
 
-class _ByForm(stages.Compiled):
-    """A compiled program that matches arguments by the form of their tree, and by name."""
+class _TreeMatcher(ArgumentMatcher):
+    """The arguments of a program, which may also be instances of registered classes."""
 
-    def __init__(self, signature: Signature, *compiled: Any) -> None:
-        super().__init__(*compiled)
-        self._positional, self._named = signature.argument_tree.items
-        self._names = _names(self._positional, [argument.name for argument in signature.arguments])
+    def parts(self, value: Any) -> Sequence[Any] | None:
+        """Return the children of a sequence or of a registered class; None for other values."""
+        if isinstance(value, tuple | list):
+            return value
+        structure = tree.structure(value)
+        if isinstance(value, Mapping) or value is None or structure == _LEAF:
+            return None
+        return tree.flatten(value, is_leaf=lambda part: part is not value)[0]
 
-    def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        values = list(args[: len(self._names)])
-        rest = dict(kwargs)
-        if len(args) > len(self._names):
-            self._refuse(f"it got {len(args)} positional arguments, and takes {len(self._names)}")
-        for name in self._names[len(args) :]:
-            if name is None or name not in rest:
-                self._refuse(f"it lacks the argument {name or len(values)}")
-            values.append(rest.pop(name))
-        leaves: list[Any] = []
-        for i, (node, value) in enumerate(zip(self._positional.items, values, strict=True)):
-            self._take(node, value, self._names[i] or f"argument {i}", leaves)
-        for name in rest:
-            if name not in self._named.keys:
-                twice = "twice" if name in self._names else "which it does not take"
-                self._refuse(f"it got the argument {name}, {twice}")
-        for key, node in zip(self._named.keys, self._named.items, strict=True):
-            if key not in rest:
-                self._refuse(f"it lacks the argument {key}")
-            self._take(node, rest[str(key)], str(key), leaves)
-        return leaves
-
-    def _take(self, node: Node, value: Any, path: str, leaves: list[Any]) -> None:
-        """Append the arrays of a value that must have the form of a node."""
-        if node.kind == "leaf":
-            if tree.structure(value) != _LEAF:
-                self._refuse(f"{path} must be an array, and is {_form(value)}")
-            leaves.append(value)
-        elif node.kind == "none":
-            if value is not None:
-                self._refuse(f"{path} must be None, and is {_form(value)}")
-        elif node.kind in ("dict", "ordereddict"):
-            self._take_items(node, value, path, leaves)
-        else:
-            self._take_parts(node, value, path, leaves)
-
-    def _take_items(self, node: Node, value: Any, path: str, leaves: list[Any]) -> None:
-        if not isinstance(value, Mapping):
-            self._refuse(f"{path} must be a dict, and is {_form(value)}")
-        missing = [key for key in node.keys if key not in value]
-        stray = [key for key in value if key not in node.keys]
-        if missing or stray:
-            lacks = f"lacks the key {missing[0]!r}" if missing else ""
-            has = f"has the key {stray[0]!r}, which it must not have" if stray else ""
-            self._refuse(f"{path} {' and '.join(filter(None, (lacks, has)))}")
-        for key, item in zip(node.keys, node.items, strict=True):
-            self._take(item, value[key], f"{path}[{key!r}]", leaves)
-
-    def _take_parts(self, node: Node, value: Any, path: str, leaves: list[Any]) -> None:
-        parts = _parts(value)
-        if parts is None and node.kind == "key":
-            parts = [value]  # the words themselves
-        if parts is None:
-            self._refuse(f"{path} must be {_described(node)}, and is {_form(value)}")
-        if len(parts) != len(node.items):
-            self._refuse(f"{path} must have {len(node.items)} parts, and has {len(parts)}")
-        fields = field_names(type(value))
-        if node.kind == "namedtuple" and fields and fields != node.keys:
-            self._refuse(
-                f"{path} must have the fields {', '.join(map(str, node.keys))}, "
-                f"and has {', '.join(fields)}"
-            )
-        for i, (item, part) in enumerate(zip(node.items, parts, strict=True)):
-            self._take(item, part, path + _step(node, i), leaves)
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise SignatureError(f"'{self.fun_name}' cannot be called with these arguments: {what}")
+    def is_leaf(self, value: Any) -> bool:
+        """Return True unless the value is a container."""
+        return tree.structure(value) == _LEAF
 
 
-class BundledProgram(_ByForm):
+class BundledProgram(stages.Compiled):
     """A program from a bundle: it is called like the function that it was built from.
 
     A namedtuple, a registered class and a list may be passed as a tuple of their parts; a
     positional argument may be passed by its name.
     """
 
+    def __init__(self, signature: Signature, *compiled: Any) -> None:
+        super().__init__(*compiled)
+        self._matcher = _TreeMatcher(self.fun_name, signature)
 
-class BundledShardedProgram(_ByForm, stages.ShardedCompiled):
+    def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        return self._matcher.leaves(args, kwargs)
+
+
+class BundledShardedProgram(BundledProgram, stages.ShardedCompiled):
     """A program of several devices out of a bundle, which is called in the same way."""
-
-
-_LEAF = tree.structure(0)
-_FIRST_NAME = re.compile(r"\w+")
-
-
-def _names(positional: Node, leaves: Sequence[str]) -> list[str | None]:
-    """Return the name of each positional argument; None if it has no unique name.
-
-    An array's name is that of its argument and a path, as in `params['w']`.
-    """
-    names: list[str | None] = []
-    start = 0
-    for node in positional.items:
-        arrays = leaves[start : (start := start + node.leaves())]
-        first = _FIRST_NAME.match(arrays[0]) if arrays else None
-        names.append(first[0] if first else None)
-    count = Counter(names)
-    return [name if count[name] == 1 else None for name in names]
-
-
-def _parts(value: Any) -> Sequence[Any] | None:
-    """Return the children of a sequence or of a registered class; None for other values."""
-    if isinstance(value, tuple | list):
-        return value
-    structure = tree.structure(value)
-    if isinstance(value, Mapping) or value is None or structure == _LEAF:
-        return None
-    return tree.flatten(value, is_leaf=lambda part: part is not value)[0]
-
-
-def _form(value: Any) -> str:
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
-
-
-def _described(node: Node) -> str:
-    named = {"list": "a list", "tuple": "a tuple", "key": "a random key"}
-    return named.get(node.kind) or f"{(node.type or '').rpartition(':')[2]} or a tuple of its parts"
-
-
-def _step(node: Node, i: int) -> str:
-    key: Key = node.keys[i] if node.kind == "namedtuple" else i
-    return f".{key}" if node.kind == "namedtuple" else f"[{key}]"

@@ -1,30 +1,23 @@
-"""The manifest of a bundle: the content of `manifest.json`, typed.
+"""The manifest of a bundle with the types of the stages, and its JSON data.
 
-`bundle.schema.json` describes its JSON; `reading` reads it.
+`bundle.schema.json` describes the JSON; `reading` reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from olympus_core import xla
-from olympus_core.artifact.host import Host
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.stages.interface import ArgInfo
-
-MANIFEST = "manifest.json"
-SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
-
-#: The fields of a result in JSON; an argument also has `donated`.
-ARRAY_FIELDS = ("name", "dtype", "shape", "weak_type")
+from olympus_runtime import manifest as records
+from olympus_runtime.manifest import ARRAY_FIELDS, SCHEMA_VERSION
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(records.Signature):
     """The calling convention of the program: flat arguments and results, and their trees.
 
     `argument_tree` is that of the pair (args, kwargs), without the static arguments, whose values
@@ -35,7 +28,6 @@ class Signature:
     argument_tree: Node
     results: tuple[ArgInfo, ...]
     result_tree: Node
-    static: Mapping[str, Any]
 
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data."""
@@ -54,53 +46,32 @@ def _type(array: ArgInfo) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class StoredExecutable:
+class StoredExecutable(records.StoredExecutable):
     """One compiled form of the program: its member, its target, and the machine that built it.
 
     `topology` is the number of hosts and devices, or the torus of chips; None for a target without
-    it. `shardings` are
-    those of a program of several devices: the program's own, and the compiler's choice.
+    it. `shardings` are those of a program of several devices: the program's own, and the compiler's choice.
     """
 
-    member: str
-    backend: str
-    device: str | None
-    host: Host
-    topology: xla.AnyTopology | None = None
     shardings: StoredShardings | None = None
 
     @property
     def target(self) -> xla.Target:
         """The target of the compilation."""
-        return xla.Target(self.backend, self.device, topology=self.topology)
+        topology = self.topology and xla.topology_of(self.backend, self.device, self.topology)
+        return xla.Target(self.backend, self.device, topology=topology or None)
 
 
-@dataclass(frozen=True)
-class Member:
-    """A file in the bundle: its SHA-256 in hexadecimal, and its size in bytes."""
-
-    sha256: str
-    size: int
-
-
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(records.Manifest):
     """The content of a bundle's manifest.
 
     `programs` names, for each backend lowered for, the member with the StableHLO. `members` are all
     files of the bundle except the manifest. `placement` is that of a program of several devices.
     """
 
-    name: str
-    entry: str
-    function: str
     signature: Signature
-    versions: Mapping[str, str]
-    compiler_options: Mapping[str, str | int | float | bool]
-    programs: Mapping[str, str]
     executables: tuple[StoredExecutable, ...]
-    members: Mapping[str, Member]
-    placement: StoredPlacement | None = None
+    placement: StoredPlacement | None
 
     @property
     def num_devices(self) -> int:
@@ -126,10 +97,10 @@ class Manifest:
         return data
 
     def _executable(self, stored: StoredExecutable) -> dict[str, Any]:
-        data = asdict(replace(stored, topology=None, shardings=None))
-        del data["topology"], data["shardings"]
-        if stored.topology is not None:
-            data["topology"] = str(stored.topology)
+        data = asdict(replace(stored, shardings=None))
+        del data["shardings"]
+        if stored.topology is None:
+            del data["topology"]
         if stored.shardings is not None and self.placement is not None:
             data["shardings"] = stored.shardings.to_data(self.placement.meshes)
         return data

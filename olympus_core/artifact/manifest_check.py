@@ -16,6 +16,7 @@ from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import Sharding, Tiling
 from olympus_core.stages.interface import ArgInfo
+from olympus_runtime.checks import check_donation, compare_types, counted
 
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
 
@@ -33,7 +34,7 @@ def check_program(signature: Signature, content: bytes, num_devices: int = 1) ->
         ("result", signature.results, entry.results),
     ):
         declared = [mlir.tensor_type(array.aval) for array in arrays]
-        _compare(kind, "StableHLO", arrays, declared, types)
+        compare_types(kind, "StableHLO", arrays, declared, types)
     for i, argument in enumerate(signature.arguments):
         if argument.donated != (i in entry.donated):
             _refuse_donation(argument.name, argument.donated, "StableHLO")
@@ -52,7 +53,8 @@ def _check_devices(entry: mlir.EntrySignature, num_devices: int) -> None:
     for size in sizes:
         if size != num_devices:
             raise ArtifactError(
-                f"its StableHLO is for {_count(size, 'device')}, and its manifest has {num_devices}"
+                f"its StableHLO is for {counted(size, 'device')}, and its manifest has "
+                f"{num_devices}"
             )
 
 
@@ -84,7 +86,7 @@ def _splits(
     if not arrays:
         return
     if shardings is None or len(shardings) < len(arrays):
-        count = _count(len(shardings or ()), kind)
+        count = counted(len(shardings or ()), kind)
         yield f"has shardings of {count}, and its manifest has {len(arrays)}"
         return
     for array, declared, sharding in zip(arrays, stored, shardings, strict=False):
@@ -119,43 +121,8 @@ def check_executable(
         if split is not None:
             shapes = [s.shard_shape(x) for s, x in zip(split, shapes, strict=True)]
         declared = [(a.dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
-        _compare(kind, "executable", arrays, declared, actual)
-    shared = executable.memory().alias_size_in_bytes or 0
-    if shared and not any(argument.donated for argument in signature.arguments):
-        raise ArtifactError(
-            "its executable writes results over its arguments, and no argument is "
-            "donated in its manifest"
-        )
-
-
-def _compare(
-    kind: str,
-    where: str,
-    arrays: Sequence[ArgInfo],
-    declared: Sequence[object],
-    actual: Sequence[object],
-) -> None:
-    if len(declared) != len(actual):
-        raise ArtifactError(
-            f"its {where} has {_count(len(actual), kind)}, and its manifest has {len(declared)}"
-        )
-    for array, expected, type_ in zip(arrays, declared, actual, strict=True):
-        if expected != type_:
-            raise ArtifactError(
-                f"its {where} has the {kind} {array.name!r} as {_text(type_)}, and its manifest "
-                f"has {_text(expected)}"
-            )
-
-
-def _count(number: int, kind: str) -> str:
-    return f"{number} {kind}" if number == 1 else f"{number} {kind}s"
-
-
-def _text(type_: object) -> str:
-    if isinstance(type_, tuple):
-        dtype, shape = type_
-        return f"{dtype}[{','.join(map(str, shape))}]"
-    return str(type_)
+        compare_types(kind, "executable", arrays, declared, actual)
+    check_donation(signature, executable.memory().alias_size_in_bytes)
 
 
 def _refuse_donation(name: str, is_donated: bool, where: str) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from olympus_core import xla
-from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import (
     MAX_AXES,
     StoredPlacement,
@@ -19,11 +18,11 @@ from olympus_core.artifact.shardings import (
     StoredShardings,
     tiling,
 )
-from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, ShardingError
 from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Tiling
-from olympus_core.stages.interface import ArgInfo
+from olympus_runtime.json_value import JsonValue
+from olympus_runtime.manifest import ArrayInfo, Signature
 
 _T = TypeVar("_T")
 #: Reads the sharding of an array of some rank.
@@ -71,7 +70,7 @@ def _both(
 
 def _all(
     value: JsonValue,
-    arrays: Sequence[ArgInfo],
+    arrays: Sequence[ArrayInfo],
     parse: _Parse[StoredSharding | None],
 ) -> tuple[StoredSharding | None, ...]:
     """Return the shardings of arrays; each must be able to cut its array."""

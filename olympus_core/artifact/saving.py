@@ -14,14 +14,7 @@ from typing import Any, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
-from olympus_core.artifact.host import Host
-from olympus_core.artifact.manifest import (
-    MANIFEST,
-    Manifest,
-    Member,
-    Signature,
-    StoredExecutable,
-)
+from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
 from olympus_core.artifact.shardings import (
     StoredPlacement,
     StoredSharding,
@@ -35,8 +28,9 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError
 from olympus_core.placement.sharding import Sharding
 from olympus_core.stages import stages
-
-OLYMPUSPR = "program.olympuspr"
+from olympus_runtime.bundle_file import OLYMPUSPR
+from olympus_runtime.host import Host
+from olympus_runtime.manifest import MANIFEST, Member
 
 _T = TypeVar("_T")
 
@@ -245,7 +239,7 @@ def _stored(compiled: stages.Compiled, *, has_shardings: bool) -> StoredExecutab
         target.backend,
         target.device,
         Host.here(),
-        target.topology,
+        None if target.topology is None else str(target.topology),
         _shardings(compiled.signature) if has_shardings else None,
     )
 

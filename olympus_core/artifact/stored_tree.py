@@ -1,57 +1,30 @@
-"""Pytree structures as stored in a bundle: a `PyTreeDef` as a `Node`, and back.
-
-Conversion to a `PyTreeDef` imports nothing and runs no code of a module. A namedtuple of a class
-that this process has not loaded becomes one with the same fields. A container of any other class,
-except an array of random keys, becomes a tuple of its children.
-"""
+"""Pytree structures as stored in a bundle: a `PyTreeDef` as a `Node`, and back."""
 
 from __future__ import annotations
 
 import collections
-import functools
-import keyword
-import sys
-from dataclasses import dataclass
-from types import ModuleType, NoneType
+from itertools import repeat
+from types import NoneType
 from typing import Any
 
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 from olympus_core.library.random.keys import KeyArray
-
-Key = str | int
+from olympus_runtime.tree import MAX_DEPTH, Key, TreeNode, field_names
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
-MAX_DEPTH = 100  # the deepest nesting of containers that is written and read
-
-#: The parts of a node in JSON, besides its kind, for each kind of node.
-PARTS: dict[str, tuple[str, ...]] = {
-    "leaf": (),
-    "none": (),
-    "tuple": ("items",),
-    "list": ("items",),
-    "dict": ("items", "keys"),
-    "ordereddict": ("items", "keys"),
-    "namedtuple": ("items", "keys", "type"),
-    "key": ("items",),
-    "custom": ("items", "type"),
-}
 
 
-@dataclass(frozen=True)
-class Node:
-    """A container, or a leaf, in the structure of a pytree.
+class Node(TreeNode):
+    """A container, or a leaf, in the structure of a pytree, converted from and to a `PyTreeDef`.
 
     `kind` is a key of PARTS; `items` are the children in the order of the leaves; `keys` are those
     of a dict or the field names of a namedtuple; `type` is the class of a namedtuple or custom
     container, as `module:name`.
     """
 
-    kind: str
-    items: tuple[Node, ...] = ()
-    keys: tuple[Key, ...] = ()
-    type: str | None = None
+    items: tuple[Node, ...]
 
     @staticmethod
     def of(structure: tree.PyTreeDef) -> Node:
@@ -94,78 +67,12 @@ class Node:
         return Node("custom", items, (), name)
 
     def structure(self) -> tree.PyTreeDef:
-        """Return the `PyTreeDef`; the module's docstring describes other classes."""
-        return tree.structure(self._skeleton())
+        """Return the `PyTreeDef`; a class that is not loaded has another one in its place."""
+        return tree.structure(self.build(repeat(0)))
 
-    def leaves(self) -> int:
-        """Return the number of leaves."""
-        return sum(node.leaves() for node in self.items) if self.kind != "leaf" else 1
-
-    def to_data(self) -> dict[str, Any]:
-        """Return JSON-like data; fields that the kind of node does not have are omitted."""
-        parts = {
-            "items": [node.to_data() for node in self.items],
-            "keys": list(self.keys),
-            "type": self.type,
-        }
-        return {"kind": self.kind, **{name: parts[name] for name in PARTS[self.kind]}}
-
-    def _skeleton(self) -> Any:
-        children = [node._skeleton() for node in self.items]
-        match self.kind:
-            case "leaf":
-                return 0
-            case "none":
-                return None
-            case "list":
-                return children
-            case "dict":
-                return dict(zip(self.keys, children, strict=True))
-            case "ordereddict":
-                return collections.OrderedDict(zip(self.keys, children, strict=True))
-            case "namedtuple":
-                return self._namedtuple(children)
-            case "key":
-                return KeyArray(*children)
-        return tuple(children)
-
-    def _namedtuple(self, children: list[Any]) -> tuple[Any, ...]:
-        cls = _loaded(self.type or "")
-        if field_names(cls) != self.keys:
-            cls = _substitute((self.type or "").rpartition(".")[2].rpartition(":")[2], self.keys)
-        value: tuple[Any, ...] = tuple.__new__(cls, children)
-        return value
-
-
-def field_names(cls: Any) -> tuple[str, ...] | None:
-    """Return the fields of a namedtuple class; None for other objects."""
-    if not isinstance(cls, type) or not issubclass(cls, tuple):
-        return None
-    declared = (vars(base)["_fields"] for base in cls.__mro__ if "_fields" in vars(base))
-    fields = next(declared, None)
-    return fields if isinstance(fields, tuple) else None
-
-
-@functools.cache
-def _substitute(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    """Return a namedtuple class that replaces an absent one, cached by name and fields."""
-    name = name if name.isidentifier() and not keyword.iskeyword(name) else "namedtuple"
-    try:
-        return collections.namedtuple(name, fields)
-    except ValueError:  # names that a class cannot have
-        return tuple
-
-
-def _loaded(name: str) -> Any:
-    """Return the object `module:name`, if its module is loaded and has it; else None.
-
-    Only the namespaces themselves are read: a module's `__getattr__` may import.
-    """
-    module, _, path = name.partition(":")
-    value: Any = sys.modules.get(module)
-    for part in path.split("."):
-        value = vars(value).get(part) if isinstance(value, ModuleType | type) else None
-    return value
+    def random_key(self, words: Any) -> Any:
+        """Return the random keys with the given words."""
+        return KeyArray(words)
 
 
 def _key(key: object) -> Key:

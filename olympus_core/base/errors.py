@@ -7,6 +7,18 @@ here derives from it too.
 
 from __future__ import annotations
 
+from olympus_runtime.errors import (
+    ArtifactError,
+    BackendError,
+    CompileError,
+    DeletedArrayError,
+    MachineError,
+    OlympusError,
+    OlympusWarning,
+    SignatureError,
+    UsageError,
+)
+
 __all__ = [
     "ArgumentError",
     "ArtifactError",
@@ -49,38 +61,14 @@ __all__ = [
 ]
 
 
-class OlympusError(Exception):
-    """The base of every error raised on purpose; `hint` is one line with a remedy."""
-
-    exit_code = 70
-
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class OlympusWarning(UserWarning):
-    """The class of OLYMPUS's warnings."""
-
-
 class GateError(OlympusError):
     """Raised when a check, comparison, diff or bench gate fails."""
 
     exit_code = 1
 
 
-class UsageError(OlympusError):
-    """Raised when an option, a spec or an entry is wrong."""
-
-    exit_code = 2
-
-
 class EntryError(UsageError):
     """Raised when the module or function that an entry names cannot be found or imported."""
-
-
-class DeletedArrayError(UsageError, RuntimeError):
-    """Raised when an array is used whose buffer was deleted, or donated to a program."""
 
 
 class SpecError(UsageError):
@@ -183,30 +171,8 @@ class LoweringError(TraceError):
     """Raised when a traced program has no form in StableHLO for the target."""
 
 
-class MachineError(OlympusError, RuntimeError):
-    """The base of the errors of compilers, runtimes and devices."""
-
-
-class CompileError(MachineError):
-    """Raised when the compiler fails or is killed, or when time or memory runs out."""
-
-    exit_code = 4
-
-
 class DeviceMemoryError(CompileError):
     """Raised when a program does not fit the memory of the device that it is compiled for."""
-
-
-class ArtifactError(OlympusError):
-    """Raised when an artifact is damaged, foreign, or does not match this host."""
-
-    exit_code = 5
-
-
-class BackendError(MachineError):
-    """Raised when a backend or a device is not available; the message names a remedy."""
-
-    exit_code = 6
 
 
 class FrozenError(OlympusError):
@@ -223,13 +189,8 @@ class MissingRuleError(InternalError):
     """Raised when a primitive lacks a rule; the message names the method to write."""
 
 
-class SignatureError(UsageError, TypeError):
-    """Raised when a function or a compiled program is called with invalid arguments."""
-
-
 # Tracebacks name errors by the module that users import them from.
 for _name in __all__:
-    globals()[_name].__module__ = "olympus.errors"
+    if globals()[_name] is not SignatureError:  # it has the name of Python's own TypeError
+        globals()[_name].__module__ = "olympus.errors"
 del _name
-# Users, their tests and doctests know this one as Python's own TypeError, so it has that name.
-SignatureError.__module__, SignatureError.__qualname__ = "builtins", "TypeError"

@@ -1,4 +1,4 @@
-"""Records as JSON data, and the strict reader of JSON that anyone may have written.
+"""Records as JSON data, and the reader of such data, which anyone may have written.
 
 `to_data` makes JSON-like data of a dataclass or a NamedTuple, and `typed` checks such data and
 makes the record again: every value must have the type that the record declares, and no key may be
@@ -11,20 +11,18 @@ and its value is ignored when it is read.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 import types
 import typing
-from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.errors import ArtifactError, DTypeError, InternalError
+from olympus_core.base.errors import DTypeError, InternalError
+from olympus_runtime.errors import DataError
 
 #: The keys of records that differ from their fields: by type, attributes by key.
 Forms = Mapping[type, Mapping[str, str]]
@@ -44,63 +42,6 @@ _NAMES = {
 }
 _NOT_FINITE = ("inf", "-inf", "nan")
 _LIMITS = {int: _LARGEST, float: math.nextafter(math.inf, 0)}
-
-
-#: A surrogate, as a character or as an escape sequence.
-_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
-
-
-class DataError(ArtifactError, ValueError):
-    """Raised for JSON data that is damaged, or does not have the form of the required record."""
-
-
-def parse_json(content: bytes | str) -> Any:
-    """Return the data of a JSON document; bytes are UTF-8.
-
-    Raises:
-      DataError: it is not JSON, has a number that JSON does not have, such as NaN, or that is out
-        of the range of a float, repeats a key of an object, has a text that is not Unicode, or is
-        nested too deeply.
-
-    >>> parse_json('{"flops": 128}')
-    {'flops': 128}
-    """
-    try:
-        text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        data = _DECODER.decode(text)
-        if _SURROGATE.search(text):  # two of them, one after the other, are one character
-            json.dumps(data, ensure_ascii=False).encode()
-        return data
-    except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise DataError(f"it has a text that is not Unicode: {error.reason}") from error
-    except ValueError as error:
-        raise DataError(str(error)) from error
-    except RecursionError as error:
-        raise DataError("it is nested too deeply to be read") from error
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"JSON has no {constant}")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise DataError(f"the number {text:.40} is out of range")
-    return value
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        (repeated, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise DataError(f"the key {repeated!r:.80} is repeated")
-    return members
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_refuse_constant
-)
 
 
 def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:
@@ -225,7 +166,7 @@ def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -
     >>> check_keys({"flops": 128}, ["flops", "bytes"], "the cost")
     Traceback (most recent call last):
       ...
-    olympus_core.base.json_records.DataError: the cost lacks the key 'bytes'
+    olympus_runtime.errors.DataError: the cost lacks the key 'bytes'
     """
     if wrong := sorted(set(keys) ^ value.keys()):
         problem = "lacks the key" if wrong[0] in keys else "has the unknown key"

@@ -1,8 +1,4 @@
-"""Regular files: opened without waiting for a pipe, read up to a limit, checked before a write.
-
-Every file that a user names, and every file of an artifact, is opened here.  A folder, a device, a
-pipe or a socket is an immediate error.
-"""
+"""Paths of files: their text, their source lines, and the checks before a write."""
 
 from __future__ import annotations
 
@@ -11,11 +7,9 @@ import linecache
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedReader
 
-_BLOCK = 2**16  # bytes
+from olympus_runtime.regular_file import no_name
+
 _Path = str | os.PathLike[str]
 _ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")  # an escaped byte that is not UTF-8
 
@@ -24,76 +18,9 @@ _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _STREAM = re.compile(r"(?:/dev/fd|/proc/self/fd)/([0-9]{1,9})")
 
 
-@contextmanager
-def open_regular(
-    path: _Path, most: int | None = None, *, follow_links: bool = True
-) -> Iterator[BufferedReader]:
-    """Open a regular file for reading, of at most `most` bytes.
-
-    Raises:
-        OSError: the path is not a regular file, or the file is larger or cannot be read;
-            `strerror` is the reason.  With `follow_links=False`, a link is not a regular file.
-
-    Example:
-      >>> Path("note.txt").write_bytes(b"abc")
-      3
-      >>> with open_regular("note.txt") as file:
-      ...     file.read(2)
-      b'ab'
-    """
-    # without O_NONBLOCK, opening a pipe waits for a writer
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
-    try:
-        descriptor = os.open(path, flags)
-    except ValueError as error:
-        raise _no_name(error) from error
-    try:
-        _check_regular(os.fstat(descriptor), most)
-        file = open(descriptor, "rb")  # noqa: SIM115
-    except BaseException:
-        os.close(descriptor)
-        raise
-    with file:
-        yield file
-
-
-def _check_regular(status: os.stat_result, most: int | None) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise _refused(errno.EISDIR, "it is a folder")
-    if not stat.S_ISREG(status.st_mode):
-        raise _refused(errno.EINVAL, "it is not a regular file")
-    if most is not None and status.st_size > most:
-        raise _refused(errno.EFBIG, f"it is larger than {most} bytes")
-
-
-def read_regular(path: _Path, most: int, *, follow_links: bool = True) -> bytes:
-    """Return the bytes of a regular file of at most `most` bytes.
-
-    Raises:
-        OSError: the error of `open_regular`.
-
-    >>> Path("note.txt").write_bytes(b"abc")
-    3
-    >>> read_regular("note.txt", most=100)
-    b'abc'
-    """
-    with open_regular(path, most, follow_links=follow_links) as file:
-        content = file.read(os.fstat(file.fileno()).st_size + 1) or b""
-        while len(content) <= most and (more := file.read(_BLOCK)):  # a file of /proc has no size
-            content += more
-    if len(content) > most:
-        raise _refused(errno.EFBIG, f"it is larger than {most} bytes")
-    return content
-
-
 def _refused(number: int, reason: str) -> OSError:
     """Return an OSError of the class for `number`, as the system's are; callers convert it."""
     return OSError(number, reason)
-
-
-def _no_name(error: ValueError) -> OSError:
-    """Return the error for a name with a NUL character, or one that the system cannot encode."""
-    return _refused(errno.EINVAL, f"no file can have this name: {error}")
 
 
 def path_text(path: _Path) -> str:
@@ -173,7 +100,7 @@ def check_output(path: _Path) -> None:
         mode = _mode(path)
         folder = os.path.dirname(os.path.realpath(path))
     except ValueError as error:
-        raise _no_name(error) from error
+        raise no_name(error) from error
     if mode is not None and stat.S_ISDIR(mode):
         raise _refused(errno.EISDIR, "it is a folder")
     if mode is not None and stat.S_ISCHR(mode):

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from olympus_core.base import quiet  # isort: skip
+from olympus_runtime import quiet  # isort: skip
 from jaxlib._jax import pytree as _pytree
 
 from olympus_core.base.errors import TransformError, TreeError

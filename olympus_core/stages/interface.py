@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, shaped
-from olympus_core.base.dtypes import DType, long_name
+from olympus_core.base.dtypes import long_name
 from olympus_core.placement.sharding import Sharding
+from olympus_runtime.manifest import ArrayInfo
 
 
-@dataclass(frozen=True, slots=True)
-class ArgInfo:
+class ArgInfo(ArrayInfo):
     """An array in the arguments or results of a program: its name, type, and donation.
 
     `name` is the user's name and path, such as `params['w']`. `donated` is True if the buffer is
@@ -23,21 +21,12 @@ class ArgInfo:
     12
     """
 
-    shape: tuple[int, ...]
-    dtype: DType
-    donated: bool = False
-    name: str = field(default="", repr=False, compare=False)
-    weak_type: bool = field(default=False, repr=False, compare=False)
+    __slots__ = ()
 
     @property
     def dtype_name(self) -> str:
         """The name of the dtype, such as "float32"."""
         return long_name(self.dtype)
-
-    @property
-    def bytes(self) -> int:
-        """The size of the array in bytes."""
-        return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def aval(self) -> ShapedArray:

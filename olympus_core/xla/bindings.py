@@ -1,19 +1,12 @@
-"""The import of jaxlib's runtime modules, `_jax` and `_hlo`, which have no types."""
+"""jaxlib's runtime modules, `_jax` and `_hlo`, and the types of their objects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from olympus_core.base import quiet  # isort: skip
+from olympus_runtime.bindings import JAXLIB_VERSION, JaxRuntimeError, _hlo, _jax
 
-import jaxlib._hlo
-import jaxlib._jax
-import jaxlib.version
-
-__all__ = ["JAXLIB_VERSION", "Buffer", "Device", "JaxRuntimeError", "_hlo", "_jax", "quiet"]
-
-_jax: Any = jaxlib._jax
-_hlo: Any = jaxlib._hlo
+__all__ = ["JAXLIB_VERSION", "Buffer", "Device", "JaxRuntimeError", "_hlo", "_jax"]
 
 # Opaque to everybody outside this package: the runtime's own classes carry no types.
 Buffer = Any
@@ -21,6 +14,3 @@ if TYPE_CHECKING:
     Device = Any
 else:
     Device = _jax.Device
-
-JaxRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
-JAXLIB_VERSION: str = jaxlib.version.__version__

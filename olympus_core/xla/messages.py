@@ -1,23 +1,14 @@
-"""Readable errors of OLYMPUS from the errors of the runtime and the compiler."""
+"""Readable errors of OLYMPUS from the errors of the compiler."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
-from olympus_core.base.errors import (
-    ArtifactError,
-    BackendError,
-    CompileError,
-    DeletedArrayError,
-    DeviceMemoryError,
-    OlympusError,
-    UsageError,
-)
+from olympus_core.base.errors import CompileError, DeviceMemoryError, OlympusError, UsageError
 from olympus_core.xla.bindings import JAXLIB_VERSION
+from olympus_runtime.messages import clean, is_out_of_memory
 
-_STATUS = re.compile(r"^(?:(?:[A-Z][A-Z_]+|Error dispatching computation): )+")
-_OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
 _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.*) value")
 # A program that does not fit a TPU, in two forms, and the buffers that the compiler may name.
@@ -31,25 +22,6 @@ _BUFFER = re.compile(
     r"\s+Shape: (?P<shape>\S+)"
 )
 _NAMED = 3  # buffers in a message
-# Lines about the sources or versions of XLA, not about the user's program.
-_NOISE = ("<unknown>:0: error: Failed to parse using StableHLO", "See https://openxla.org")
-_TRACE = "=== Source Location Trace"
-_DONATED_TWICE = (
-    "donate the same buffer twice",
-    "previously donated in the same call",
-    "also used by the same call",
-)
-# The runtime finds no shard of a deleted argument, where each argument has one.
-_NO_SHARD = re.compile(r"to have 1 shards, got: \[(?:\d+, )*0\b")
-
-_TWICE = "one array was passed for two arguments"
-
-
-def clean(exc: BaseException) -> str:
-    """Return the message of a runtime error, without status code, C++ trace and boilerplate."""
-    text = str(exc).split(_TRACE, 1)[0]
-    lines = [line for line in text.splitlines() if not line.startswith(_NOISE)]
-    return _STATUS.sub("", "\n".join(lines).strip()) or type(exc).__name__
 
 
 def nearest(name: str, candidates: Iterable[str], show: Callable[[str], str] = str) -> str | None:
@@ -108,50 +80,3 @@ def _device_memory_error(text: str) -> DeviceMemoryError | None:
 def _gib(number: str, unit: str) -> float:
     """Return a size of the compiler's messages, such as "15.75" and "G", in GiB."""
     return float(number) * 1024.0 ** (" KMGT".index(unit or " ") - 3)
-
-
-def execution_error(exc: BaseException) -> OlympusError:
-    """Return the error of a compiled program that failed to run, or whose result cannot be read."""
-    text = clean(exc)
-    if any(text_part in text for text_part in _DONATED_TWICE):
-        return donated_twice()
-    if "deleted" in text or "donated" in text:
-        return DeletedArrayError("an array was used after it had been deleted or donated")
-    if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:
-        return UsageError(f"the arguments do not fit the program: {text}")
-    if _NO_SHARD.search(text):
-        return DeletedArrayError("an argument was passed after it had been deleted or donated")
-    if is_out_of_memory(exc):  # the class that has the exit code of exhausted memory
-        return CompileError(f"the program ran out of memory: {text}")
-    return BackendError(f"the program failed while it ran: {text}")
-
-
-def is_out_of_memory(exc: BaseException) -> bool:
-    """Return True if the memory for an array, a program or a compilation is missing."""
-    return any(text in str(exc) for text in _OUT_OF_MEMORY)
-
-
-def donated_twice(
-    arguments: str = "", donated_names: str = "at least one of them is donated"
-) -> UsageError:
-    """Return the error for an array that is donated and passed for another argument too.
-
-    `arguments` names the two, such as " of 'f', x and y", and `donated_names` the donated ones.
-    """
-    return UsageError(
-        f"{_TWICE}{arguments}, and {donated_names}",
-        hint="pass a copy for one of them, x.copy() or olympus.numpy.copy(x), or donate neither",
-    )
-
-
-def is_donated_twice(error: OlympusError) -> bool:
-    """Return True if `error` is one of `donated_twice`."""
-    return str(error).startswith(_TWICE)
-
-
-def artifact_error(exc: BaseException) -> ArtifactError:
-    """Return the error for serialized bytes that are not an executable for this host."""
-    return ArtifactError(
-        f"the executable cannot be loaded: {clean(exc)}",
-        hint="it is damaged, or was built by another version or for another machine: rebuild it",
-    )

@@ -16,7 +16,7 @@ import olympus_core
 from olympus import artifact
 from olympus.errors import ArtifactError
 from olympus_core.artifact.manifest_schema import manifest_schema
-from olympus_core.artifact.reading import parse_manifest
+from olympus_core.artifact.reading import StagesReader
 from tests.artifact.bundles import change_manifest, members_of
 
 SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
@@ -161,4 +161,4 @@ def test_the_schema_accepts_each_manifest_that_the_parser_accepts(bundle: Path) 
 
 
 def _parse(data: Any) -> None:
-    parse_manifest(json.dumps(data).encode())
+    StagesReader().parse(json.dumps(data).encode())

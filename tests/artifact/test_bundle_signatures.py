@@ -126,10 +126,10 @@ def test_a_forged_bundle_is_refused(
 def test_nothing_is_read_before_the_signature_is_verified(
     signed: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def parse(_: bytes) -> None:
+    def parse(*_: object) -> None:
         raise AssertionError("the manifest was read")
 
-    monkeypatch.setattr("olympus_core.artifact.bundle.parse_manifest", parse)
+    monkeypatch.setattr("olympus_runtime.reading.ManifestReader.parse", parse)
     for forge in (without_the_signature, with_a_changed_manifest, with_a_changed_signature):
         original = signed.read_bytes()
         forge(signed, signed.parent)

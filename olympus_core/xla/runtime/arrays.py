@@ -17,45 +17,26 @@ from olympus_core.base.errors import (
     OlympusError,
     RangeError,
 )
-from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError, _hlo, _jax
-from olympus_core.xla.messages import clean, execution_error, is_out_of_memory
+from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError, _jax
 from olympus_core.xla.runtime.cpu import default_device
 from olympus_core.xla.runtime.devices import absent_target
-from olympus_core.xla.runtime.readback import read_buffer
+from olympus_runtime import buffers
+from olympus_runtime.buffers import ArrayType, OneDevice
+from olympus_runtime.messages import clean, execution_error, is_out_of_memory
+from olympus_runtime.readback import read_buffer
 
-_REPLICATED = _hlo.HloSharding.replicate()
 # The runtime copies during the call, so that the caller may change its array right after it.
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _HOST = 1  # DLPack's number of the CPU
 _device_put = _jax.batched_device_put
 
 
-class _Aval:
-    """The shape and dtype that the runtime reads from an abstract value."""
-
-    __slots__ = ("dtype", "shape")
-    weak_type = False
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.shape = shape
-        self.dtype = dtype
+_places: dict[Device | None, tuple[OneDevice, list[Device]]] = {}
 
 
-class _OneDevice(_jax.SingleDeviceSharding):  # type: ignore[misc]
-    """The whole of an array on one device; jaxlib below 0.12 reads these two from a sharding."""
-
-    memory_kind = None
-
-    def _to_xla_hlo_sharding(self, rank: int) -> Any:
-        return _REPLICATED
-
-
-_places: dict[Device | None, tuple[_OneDevice, list[Device]]] = {}
-
-
-def _place(device: Device | None) -> tuple[_OneDevice, list[Device]]:
+def _place(device: Device | None) -> tuple[OneDevice, list[Device]]:
     where = default_device() if device is None else device
-    _places[device] = _OneDevice(where), [where]
+    _places[device] = OneDevice(where), [where]
     return _places[device]
 
 
@@ -82,7 +63,9 @@ def put(x: Any, device: Device | None = None) -> Buffer:
     if not dtype.isnative:  # the runtime would read the bytes in native order
         x, dtype = x.astype(dtype.newbyteorder("=")), dtype.newbyteorder("=")
     try:
-        return _device_put(_Aval(x.shape, dtype), sharding, [x], where, True, False, _COPY, True)
+        return _device_put(
+            ArrayType(x.shape, dtype), sharding, [x], where, True, False, _COPY, True
+        )
     except JaxRuntimeError as exc:
         raise _put_error(dtype, exc, where[0]) from None
 
@@ -115,16 +98,8 @@ def _put_error(dtype: np.dtype[Any], exc: RuntimeError, device: Device) -> Olymp
 
 
 def result_handler(device: Device) -> Any:
-    """Return a function that turns one output of an execution on `device` into a Buffer.
-
-    Its own shape and dtype are never read: the runtime's array has its own.
-    """
-    sharding, _ = _places.get(device) or _place(device)
-    aval = _Aval((), np.dtype(np.float32))
-    try:
-        return _jax.array_result_handler(aval, sharding, True, _skip_checks=True)
-    except TypeError:  # jaxlib 0.12 removed the argument, and the checks
-        return _jax.array_result_handler(aval, sharding, True)
+    """Return a function that turns one output of an execution on `device` into a Buffer."""
+    return buffers.result_handler((_places.get(device) or _place(device))[0])
 
 
 def to_numpy(buf: Buffer) -> np.ndarray[Any, Any]:

@@ -12,10 +12,8 @@ from typing import Any
 from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.hlo.reached_collectives import DIFFERS, check_collectives_reached
-from olympus_core.xla.messages import artifact_error
 from olympus_core.xla.proto.serialized import serialized_for
 from olympus_core.xla.runtime.absent_compiler import compile_for
-from olympus_core.xla.runtime.cpu import ensure_lapack
 from olympus_core.xla.runtime.devices import devices
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
@@ -23,6 +21,8 @@ from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
 from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
+from olympus_runtime.cpu import ensure_lapack
+from olympus_runtime.messages import artifact_error
 
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}

@@ -1,21 +1,17 @@
-"""The client of the CPU, created at the first use, once per process, and its LAPACK routines."""
+"""The client of the CPU, created at the first use, once per process, and its number of devices."""
 
 from __future__ import annotations
 
 import os
-import threading
-import warnings
 from typing import Any
 
-from olympus_core.base.errors import OlympusWarning, UsageError
-from olympus_core.xla.bindings import Device, _jax
+from olympus_core.base.errors import UsageError
+from olympus_core.xla.bindings import Device
 from olympus_core.xla.targets.topologies import MOST_DEVICES
+from olympus_runtime import cpu as runtime_cpu
 
-_lock = threading.Lock()
-_cpu: Any = None
 _expected = 0  # number of CPU devices; 0 if it is not set
 _started_alone = False  # with one device, and the first call did not request more
-_lapack_ready = False
 
 
 def cpu_client(requested: int = 1) -> Any:
@@ -28,16 +24,14 @@ def cpu_client(requested: int = 1) -> Any:
     Raises:
       UsageError: it is neither `auto` nor an integer from 1 to `MOST_DEVICES`.
     """
-    global _cpu, _started_alone
-    if _cpu is None:
-        with _lock:
-            if _cpu is None:
-                count, first_decides = _cpu_count(requested)
-                _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=count)
-                _started_alone = first_decides and requested == 1
-                if hasattr(os, "register_at_fork"):  # Unix has it
-                    os.register_at_fork(before=_warn_of_threads)
-    return _cpu
+
+    def count() -> int:
+        global _started_alone
+        number, first_decides = _cpu_count(requested)
+        _started_alone = first_decides and requested == 1
+        return number
+
+    return runtime_cpu.cpu_client(count)
 
 
 def expect_devices(count: int) -> None:
@@ -61,16 +55,6 @@ def expect_devices(count: int) -> None:
             f"the CPU has from 1 to {MOST_DEVICES} devices, and {count!r:.60} are expected"
         )
     _expected = count
-
-
-def _warn_of_threads() -> None:
-    """Warn before a fork: a program that the child runs waits for threads that it does not have."""
-    warnings.warn(
-        "os.fork() was called, and the threads of OLYMPUS's runtime do not survive it: a child "
-        'that runs programs hangs. Use multiprocessing.set_start_method("spawn")',
-        OlympusWarning,
-        stacklevel=2,
-    )
 
 
 def _cpu_count(requested: int) -> tuple[int, bool]:
@@ -111,22 +95,3 @@ def more_devices(count: int) -> str:
 def default_device() -> Device:
     """Return the default device of new arrays: the first CPU device."""
     return cpu_client().local_devices()[0]
-
-
-def ensure_lapack() -> None:
-    """Register LAPACK's routines with the CPU runtime: once, before a program that calls them.
-
-    It takes about 0.2 s, because SciPy is imported to find the routines; so it is done on demand.
-    Without it a program that is loaded from bytes and calls LAPACK ends the process.
-    """
-    global _lapack_ready
-    with _lock:
-        if _lapack_ready:
-            return
-        from jaxlib import lapack
-
-        for platform, entries in lapack.registrations().items():
-            for name, function, api_version in entries:
-                _jax.register_custom_call_target(name, function, platform, api_version)
-        lapack._lapack.initialize()
-        _lapack_ready = True

@@ -8,14 +8,13 @@ the executable's bytes.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from olympus_core.base import gc_pause
 from olympus_core.base.errors import ArtifactError, BackendError, CompileError
 from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
-from olympus_core.xla.messages import clean, execution_error
 from olympus_core.xla.proto.buffer_assignment import (
     BufferAssignment,
     MemoryAnalysis,
@@ -28,18 +27,10 @@ from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.hlo_conversion import numbers
 from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
 from olympus_core.xla.targets.targets import Target
+from olympus_runtime.checks import ProgramTypes, program_types
+from olympus_runtime.messages import clean, execution_error
 
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
-
-
-ArrayType = tuple[Any, tuple[int, ...]]  # a NumPy dtype and sizes
-
-
-class ProgramTypes(NamedTuple):
-    """The types of a program's arguments and results: dtypes and shapes, flat."""
-
-    arguments: tuple[ArrayType, ...]
-    results: tuple[ArrayType, ...]
 
 
 class _Program:
@@ -193,12 +184,7 @@ class _Program:
         Raises:
           ArtifactError: it is not one program on arrays in row-major order.
         """
-        program_shape = _hlo.XlaComputation(
-            self._only().as_serialized_hlo_module_proto()
-        ).program_shape()
-        result = program_shape.result_shape()
-        results = result.tuple_shapes() if result.is_tuple() else [result]
-        return ProgramTypes(_array_types(program_shape.parameter_shapes()), _array_types(results))
+        return program_types(self._only())
 
     def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
         """Return the compiler's shardings of the arguments and the results; None on one device."""
@@ -217,15 +203,6 @@ class _Program:
                 f"XLA cannot write this executable as bytes: {error}",
                 hint="save it before its first call, or compile the program once more to save it",
             ) from None
-
-
-def _array_types(shapes: list[Any]) -> tuple[ArrayType, ...]:
-    for shape in shapes:
-        rank = len(shape.dimensions()) if shape.is_array() else 0
-        order = list(shape.layout().minor_to_major()) if shape.is_array() else None
-        if order != list(range(rank))[::-1] or not shape.is_static():
-            raise ArtifactError(f"the executable has {shape}, not an array in row-major order")
-    return tuple((shape.numpy_dtype(), tuple(shape.dimensions())) for shape in shapes)
 
 
 class Executable(_Program):

@@ -14,8 +14,8 @@ from olympus_core.xla.runtime.plugins import Plugin, as_backend_error, installed
 from olympus_core.xla.targets.gpu_targets import DEFAULT_GPU
 from olympus_core.xla.targets.targets import Target, device_config, full_topology
 from olympus_core.xla.targets.topologies import Topology
+from olympus_runtime.host import GPU_WHEEL as WHEEL
 
-WHEEL = "jax-cuda13-pjrt"
 INSTALL = f'pip install "{WHEEL}=={JAXLIB_VERSION}"'
 
 

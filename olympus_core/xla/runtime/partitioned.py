@@ -25,11 +25,12 @@ from olympus_core.placement.sharding import (
     named_like,
 )
 from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
-from olympus_core.xla.messages import execution_error
-from olympus_core.xla.runtime.arrays import _Aval, put, result_handler
+from olympus_core.xla.runtime.arrays import put, result_handler
 from olympus_core.xla.runtime.cpu import more_devices
 from olympus_core.xla.runtime.devices import arranged
 from olympus_core.xla.runtime.devices import devices as devices_of
+from olympus_runtime.buffers import ArrayType
+from olympus_runtime.messages import execution_error
 
 
 class _RuntimeSharding(_jax.GSPMDSharding):  # type: ignore[misc]
@@ -115,7 +116,7 @@ def assembled(
         return shards[0]
     runtime_sharding = _runtime_sharding(sharding, len(shape))
     return _jax.ArrayImpl(
-        _Aval(shape, dtype), runtime_sharding, list(shards), True, _skip_checks=True
+        ArrayType(shape, dtype), runtime_sharding, list(shards), True, _skip_checks=True
     )
 
 
@@ -137,7 +138,7 @@ def sharded_result_handler(shape: tuple[int, ...], dtype: np.dtype[Any], shardin
     """Return a function that turns one output of a program on `sharding` into a Buffer."""
     if isinstance(sharding, SingleDeviceSharding):
         return result_handler(sharding.device)
-    runtime_sharding, aval = _runtime_sharding(sharding, len(shape)), _Aval(shape, dtype)
+    runtime_sharding, aval = _runtime_sharding(sharding, len(shape)), ArrayType(shape, dtype)
     try:
         return _jax.array_result_handler(aval, runtime_sharding, True, _skip_checks=True)
     except TypeError:  # jaxlib 0.12 removed the argument, and the checks

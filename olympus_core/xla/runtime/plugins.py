@@ -16,8 +16,8 @@ from typing import Any
 
 from olympus_core.base.errors import BackendError
 from olympus_core.xla.bindings import JaxRuntimeError, _jax
-from olympus_core.xla.messages import clean
 from olympus_core.xla.targets.targets import Target
+from olympus_runtime.messages import clean
 
 _lock = threading.Lock()
 #: the interface of each library that was loaded here, by the platform

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from olympus_core.base.errors import BackendError, UsageError
 from olympus_core.xla import bindings  # noqa: F401  (the runtime's log is silent before it is loaded)
-from olympus_core.xla.messages import clean
+from olympus_runtime.messages import clean
 
 _ALL = 2  # the level of the host's events at which the CPU runtime reports every kernel
 _CALL = "olympus call"  # the event that a recorded call is

@@ -19,8 +19,8 @@ from olympus_core.xla.runtime.plugins import Plugin, as_backend_error, installed
 from olympus_core.xla.targets.targets import Target, device_model, full_topology
 from olympus_core.xla.targets.topologies import Torus
 from olympus_core.xla.targets.tpu_models import TpuModel
+from olympus_runtime.host import TPU_PACKAGE as PACKAGE
 
-PACKAGE = "libtpu"
 INSTALL = "pip install 'olympus[tpu]'"
 _LICENSE = (
     "libtpu is not open source: its license is Google's terms for its cloud, and you accept it"

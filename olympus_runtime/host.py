@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from olympus_core.xla.runtime import gpu, tpu
-
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
 # x86's list also has features of the kernel and the hypervisor; only these are instruction sets
@@ -18,8 +16,9 @@ _X86 = re.compile(
     r"(?:3dnow|abm|adx|aes|amx|avx|bmi|clflush|clwb|cldemote|cmov|cx\d|f16c|fma|fxsr|gfni|lahf|"
     r"lzcnt|mmx|mov|pclmul|pni|popcnt|rd|sha|sse|ssse|tbm|vaes|vpclmul|xop|xsave).*"
 )
+GPU_WHEEL, TPU_PACKAGE = "jax-cuda13-pjrt", "libtpu"
 #: The packages that compile for each backend: their versions must be the same.
-COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", gpu.WHEEL), "tpu": ("jaxlib", tpu.PACKAGE)}
+COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", GPU_WHEEL), "tpu": ("jaxlib", TPU_PACKAGE)}
 
 
 @dataclass(frozen=True)

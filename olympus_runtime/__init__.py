@@ -1,0 +1,42 @@
+"""The small loader of `.olympus` bundles: NumPy arrays in, NumPy arrays out.
+
+>>> forward = olympus_runtime.load("mlp.olympus")
+>>> forward(params, np.zeros((1, 784), "float32")).shape
+(1, 10)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from olympus_runtime.errors import (
+    ArtifactError,
+    BackendError,
+    CompileError,
+    OlympusError,
+    SignatureError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from olympus_runtime.program import Program, load
+
+__all__ = [
+    "ArtifactError",
+    "BackendError",
+    "CompileError",
+    "OlympusError",
+    "Program",
+    "SignatureError",
+    "UsageError",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return `load` or `Program`: the import of jaxlib waits until one of them is used."""
+    if name not in ("Program", "load"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from olympus_runtime import program
+
+    return getattr(program, name)

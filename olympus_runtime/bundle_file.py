@@ -1,0 +1,68 @@
+"""A bundle as a file: its members and its manifest, verified before any runtime is called."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from olympus_runtime.container import Members, read_members
+from olympus_runtime.errors import ArtifactError
+from olympus_runtime.manifest import MANIFEST, Manifest, Member
+from olympus_runtime.reading import ManifestReader
+from olympus_runtime.signatures import SIGNATURE, verify_signature
+
+OLYMPUSPR = "program.olympuspr"
+
+
+@dataclass(frozen=True)
+class BundleFile:
+    """A verified file: its manifest, and its other members except the signature."""
+
+    path: Path
+    manifest: Manifest
+    members: Members = field(repr=False)
+    manifest_bytes: bytes = field(repr=False)
+    signature: bytes | None = field(repr=False)
+
+
+def read_bundle(
+    path: Path, keys: Sequence[bytes] | None = None, reader: ManifestReader | None = None
+) -> BundleFile:
+    """Read and verify a bundle, which must be signed with one of `keys`, the public keys, if given.
+
+    Raises:
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is damaged, is not a bundle, has another schema version, or is not
+        signed with one of `keys`.
+      BackendError: `keys` are given and the package `cryptography` is not installed.
+    """
+    views = read_members(path)
+    if MANIFEST not in views:
+        raise ArtifactError(f"{path} is not an .olympus bundle: it has no {MANIFEST}")
+    content = bytes(views.pop(MANIFEST))
+    signature = bytes(views.pop(SIGNATURE)) if SIGNATURE in views else None
+    try:
+        if keys is not None:
+            verify_signature(content, signature, keys)
+        manifest = (reader or ManifestReader()).parse(content)
+        _verify(manifest.members, views)
+    except ArtifactError as exc:
+        raise ArtifactError(f"{path} cannot be used: {exc}") from exc
+    return BundleFile(path, manifest, Members(views), content, signature)
+
+
+def _verify(expected: Mapping[str, Member], members: Mapping[str, memoryview]) -> None:
+    for name in sorted(expected.keys() | members.keys() | {OLYMPUSPR}):
+        if name not in members:
+            raise ArtifactError(f"its member {name!r} is missing")
+        if name not in expected:
+            raise ArtifactError(f"its member {name!r} is not in its manifest")
+        content, entry = members[name], expected[name]
+        if len(content) != entry.size:
+            raise ArtifactError(
+                f"its member {name!r} has {len(content)} bytes, and should have {entry.size}"
+            )
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
+            raise ArtifactError(f"its member {name!r} was altered: its SHA-256 is another one")

@@ -1,0 +1,108 @@
+"""A program on a device: loaded from an executable or compiled, and called with NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_runtime.bindings import JaxRuntimeError, _jax
+from olympus_runtime.buffers import ArrayType, OneDevice, result_handler
+from olympus_runtime.checks import check_donation, compare_types, program_types
+from olympus_runtime.cpu import ensure_lapack
+from olympus_runtime.errors import ArtifactError, CompileError
+from olympus_runtime.manifest import Signature
+from olympus_runtime.messages import artifact_error, clean, execution_error
+from olympus_runtime.readback import read_buffer
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_SHARE = _jax.HostBufferSemantics.ZERO_COPY  # if the address of the array is aligned
+# Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
+_LAPACK = b"lapack_"
+
+
+def load_executable(serialized: bytes, client: Any) -> Any:
+    """Return jaxlib's executable from the bytes of a bundle, on the first device of a client.
+
+    Raises:
+      ArtifactError: the bytes are damaged, or have another version or machine.
+    """
+    if client.platform == "cpu" and _LAPACK in serialized:
+        ensure_lapack()
+    try:
+        return client.deserialize_executable(serialized, _first(client), None)
+    except (JaxRuntimeError, ValueError) as exc:
+        raise artifact_error(exc) from None
+
+
+def compile_program(program: bytes, client: Any) -> Any:
+    """Return jaxlib's executable of portable StableHLO, for the first device of a client.
+
+    Raises:
+      CompileError: the compiler fails; the message is the compiler's.
+    """
+    if client.platform == "cpu" and _LAPACK in program:
+        ensure_lapack()
+    try:
+        return client.compile_and_load(program, _first(client), _jax.CompileOptions())
+    except (JaxRuntimeError, ValueError) as exc:
+        raise CompileError(f"the compiler failed: {clean(exc)}") from None
+
+
+def _first(client: Any) -> Any:
+    return _jax.DeviceList((client.local_devices()[0],))
+
+
+class RunningProgram:
+    """An executable with its device: flat arrays in, flat arrays out."""
+
+    def __init__(self, raw: Any, signature: Signature) -> None:
+        """Check the executable against the signature.
+
+        Raises:
+          ArtifactError: they differ in number, shape, dtype or the memory of donated arguments.
+        """
+        modules = raw.hlo_modules()
+        if len(modules) != 1:
+            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
+        types = program_types(modules[0])
+        for kind, arrays, actual in (
+            ("argument", signature.arguments, types.arguments),
+            ("result", signature.results, types.results),
+        ):
+            declared = [(array.dtype, array.shape) for array in arrays]
+            compare_types(kind, "executable", arrays, declared, actual)
+        check_donation(signature, raw.get_compiled_memory_stats().alias_size_in_bytes)
+        self._run = raw.execute_sharded
+        self._devices = [raw.local_devices()[0]]
+        self._place = OneDevice(self._devices[0])
+        self._handlers = [result_handler(self._place)] * len(signature.results)
+        self._inputs = [
+            (ArrayType(a.shape, a.dtype), _COPY if a.donated else _SHARE)
+            for a in signature.arguments
+        ]
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run the program on arrays of the types of the signature, and wait for the results.
+
+        A result is read-only, and shares the runtime's memory. An argument that is not donated is
+        not copied if its memory is aligned. Several threads may call.
+
+        Raises:
+          BackendError: the program fails.
+          CompileError: the memory is too small.
+        """
+        try:
+            inputs = [
+                _jax.batched_device_put(
+                    aval, self._place, [array], self._devices, True, False, semantics, True
+                )
+                for array, (aval, semantics) in zip(arrays, self._inputs, strict=True)
+            ]
+            outputs = self._run(inputs).consume_with_handlers(self._handlers)
+            return [read_buffer(output) for output in outputs]
+        except (JaxRuntimeError, ValueError) as exc:
+            raise execution_error(exc) from None

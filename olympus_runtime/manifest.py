@@ -1,0 +1,114 @@
+"""The manifest of a bundle: the content of `manifest.json`, typed. `reading` reads it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from olympus_runtime.host import Host
+from olympus_runtime.tree import TreeNode
+
+MANIFEST = "manifest.json"
+SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
+
+#: The fields of a result in JSON; an argument also has `donated`.
+ARRAY_FIELDS = ("name", "dtype", "shape", "weak_type")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayInfo:
+    """An array in the arguments or results of a program: its name, type, and donation.
+
+    `name` is the user's name and path, such as `params['w']`. `donated` is True if the buffer is
+    donated. Two are equal if their shapes, dtypes and donations are.
+
+    >>> load("f.olympus").signature.arguments[0].bytes
+    12
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    donated: bool = False
+    name: str = field(default="", repr=False, compare=False)
+    weak_type: bool = field(default=False, repr=False, compare=False)
+
+    @property
+    def dtype_name(self) -> str:
+        """The name of the dtype, such as "float32"."""
+        return self.dtype.name
+
+    @property
+    def bytes(self) -> int:
+        """The size of the array in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def type_text(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
+    """Return a type as messages have it.
+
+    >>> type_text(np.dtype("float32"), (8, 128))
+    'float32[8,128]'
+    """
+    return f"{dtype.name}[{','.join(map(str, shape))}]"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The calling convention of the program: flat arguments and results, and their trees.
+
+    `argument_tree` is that of the pair (args, kwargs), without the static arguments, whose values
+    `static` has by name.
+    """
+
+    arguments: tuple[ArrayInfo, ...]
+    argument_tree: TreeNode
+    results: tuple[ArrayInfo, ...]
+    result_tree: TreeNode
+    static: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredExecutable:
+    """One compiled form of the program: its member, its target, and the machine that built it.
+
+    `topology` is the number of hosts and devices, or the torus of chips, as text; None for a target
+    without it.
+    """
+
+    member: str
+    backend: str
+    device: str | None
+    host: Host
+    topology: str | None = None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in the bundle: its SHA-256 in hexadecimal, and its size in bytes."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The content of a bundle's manifest.
+
+    `programs` names, for each backend lowered for, the member with the StableHLO. `members` are all
+    files of the bundle except the manifest. `placement` is that of a program of several devices.
+    """
+
+    name: str
+    entry: str
+    function: str
+    signature: Signature
+    versions: Mapping[str, str]
+    compiler_options: Mapping[str, str | int | float | bool]
+    programs: Mapping[str, str]
+    executables: tuple[StoredExecutable, ...]
+    members: Mapping[str, Member]
+    placement: Any = None
