@@ -16,10 +16,10 @@ from olympus_core.base.json_schema import SchemaConstraints as SchemaConstraints
 from olympus_core.base.regular_files import check_output as check_output
 from olympus_core.base.regular_files import is_device as is_device
 from olympus_core.base.regular_files import path_text as path_text
+from olympus_core.base.regular_files import read_regular as read_regular
 from olympus_core.base.regular_files import source_line as source_line
 from olympus_core.base.regular_files import write_refusal as write_refusal
 from olympus_core.base.user_folders import user_cache_folder as user_cache_folder
 from olympus_core.base.user_folders import user_settings_folder as user_settings_folder
 from olympus_runtime.json_value import parse_json as parse_json
 from olympus_runtime.regular_file import open_regular as open_regular
-from olympus_runtime.regular_file import read_regular as read_regular

@@ -23,10 +23,6 @@ class UsageError(OlympusError):
     exit_code = 2
 
 
-class DeletedArrayError(UsageError, RuntimeError):
-    """Raised when an array is used whose buffer was deleted, or donated to a program."""
-
-
 class SignatureError(UsageError, TypeError):
     """Raised when a function or a compiled program is called with invalid arguments."""
 

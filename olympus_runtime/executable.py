@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,8 @@ from olympus_runtime.buffers import ArrayType, OneDevice, result_handler
 from olympus_runtime.checks import check_donation, compare_types, program_types
 from olympus_runtime.cpu import ensure_lapack
 from olympus_runtime.errors import ArtifactError, CompileError
-from olympus_runtime.manifest import Signature
+from olympus_runtime.manifest import ArrayInfo, Signature
 from olympus_runtime.messages import artifact_error, clean, execution_error
-from olympus_runtime.readback import read_buffer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -77,6 +77,7 @@ class RunningProgram:
             compare_types(kind, "executable", arrays, declared, actual)
         check_donation(signature, raw.get_compiled_memory_stats().alias_size_in_bytes)
         self._run = raw.execute_sharded
+        self._results = signature.results
         self._devices = [raw.local_devices()[0]]
         self._place = OneDevice(self._devices[0])
         self._handlers = [result_handler(self._place)] * len(signature.results)
@@ -103,6 +104,20 @@ class RunningProgram:
                 for array, (aval, semantics) in zip(arrays, self._inputs, strict=True)
             ]
             outputs = self._run(inputs).consume_with_handlers(self._handlers)
-            return [read_buffer(output) for output in outputs]
+            return list(map(_value, outputs, self._results))
         except (JaxRuntimeError, ValueError) as exc:
             raise execution_error(exc) from None
+
+
+def _value(buffer: Any, result: ArrayInfo) -> Array:
+    """Return the value of a buffer as a read-only array; wait until it is computed."""
+    buffer.block_until_ready()  # the buffer protocol ends the process if the memory is missing
+    try:
+        return np.asarray(memoryview(buffer))
+    except BufferError:  # a dtype of ml_dtypes, or the memory of an accelerator
+        pass
+    if buffer.platform() == "cpu" and not result.dtype.name.startswith(("int", "uint", "float4")):
+        content = ctypes.string_at(buffer.unsafe_buffer_pointer(), result.bytes)
+        return np.frombuffer(content, result.dtype).reshape(result.shape)
+    value: Array = buffer._single_device_array_to_np_array_did_copy()[0]  # it may import jax
+    return value

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 from olympus_runtime.errors import ArtifactError, DataError
 
 _T = TypeVar("_T")
+#: A surrogate, as a character or as an escape sequence.
+_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 #: The names of the dtypes of NumPy and of ml_dtypes that an array may have.
 _NUMPY = """
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
@@ -25,8 +27,6 @@ _ML_DTYPES = """
 bfloat16 int2 int4 uint2 uint4 float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
 """.split()  # noqa: SIM905
-#: A surrogate, as a character or as an escape sequence.
-_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes | str) -> Any:
@@ -79,32 +79,42 @@ _DECODER = json.JSONDecoder(
 
 
 class JsonValue:
-    """A part of a JSON document, and where it is in it."""
+    """A part of a JSON document, and where it is in it: empty for the document."""
 
-    def __init__(self, value: Any, where: str) -> None:
-        self.value = value
-        self.where = where
+    def __init__(self, value: Any, where: str = "") -> None:
+        self.value, self.where = value, where
 
     def refuse(self, needed: str) -> NoReturn:
         """Raise ArtifactError: the value is not what is needed."""
-        raise ArtifactError(
-            f"in its manifest, {self.where} must be {needed}, and is {self.value!r:.80}"
-        )
+        self.fail(f"must be {needed}, and is {self.value!r:.80}")
+
+    def fail(self, fault: str) -> NoReturn:
+        """Raise ArtifactError with the fault of the value."""
+        raise ArtifactError(f"in its manifest, {self.where or 'the document'} {fault}")
 
     def fields(self, *names: str, optional: Sequence[str] = ()) -> dict[str, JsonValue]:
         """Return the fields of an object with exactly these names, besides the optional ones."""
         fields = self.entries()
         for name in [name for name in names if name not in fields]:
-            raise ArtifactError(f"in its manifest, {self.where} has no {name!r}")
+            self.fail(f"has no {name!r}")
         for name in [name for name in fields if name not in names and name not in optional]:
-            raise ArtifactError(f"in its manifest, {self.where} has an unknown field {name!r}")
+            self.fail(f"has an unknown field {name!r}")
         return fields
+
+    def record(self, parts: Mapping[str, Callable[[JsonValue], Any]]) -> dict[str, Any]:
+        """Return the fields of an object with exactly the names of `parts`, each read by its."""
+        return {name: parts[name](part) for name, part in self.fields(*parts).items()}
 
     def entries(self) -> dict[str, JsonValue]:
         """Return the fields of an object, whatever their names."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
-        return {name: JsonValue(part, f"{self.where}.{name}") for name, part in self.value.items()}
+        at = f"{self.where}." if self.where else ""
+        return {name: JsonValue(part, f"{at}{name}") for name, part in self.value.items()}
+
+    def mapping(self, parse: Callable[[JsonValue], _T]) -> dict[str, _T]:
+        """Return the fields of an object, each read by `parse`."""
+        return {name: parse(part) for name, part in self.entries().items()}
 
     def each(self, parse: Callable[[JsonValue], _T]) -> tuple[_T, ...]:
         """Return the elements of an array, each read by `parse`."""
@@ -121,9 +131,9 @@ class JsonValue:
         """Return a text that can be shown in a line; a valid name has no other characters."""
         return self.text() if self.text().isprintable() else self.refuse("printable text")
 
-    def text_or_none(self) -> str | None:
-        """Return a text or None."""
-        return None if self.value is None else self.text()
+    def or_none(self, parse: Callable[[JsonValue], _T]) -> _T | None:
+        """Return the value read by `parse`, or None."""
+        return None if self.value is None else parse(self)
 
     def flag(self) -> bool:
         """Return a bool."""
@@ -131,22 +141,15 @@ class JsonValue:
 
     def size(self) -> int:
         """Return an integer of 0 or more, of at most 63 bits."""
-        value = self.value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63:
-            return value
+        if type(self.value) is int and 0 <= self.value < 2**63:
+            return self.value
         self.refuse("an integer of 0 or more, and below 2**63")
-
-    def count(self, most: int, least: int = 1) -> int:
-        """Return an integer from `least` to `most`."""
-        value = self.value
-        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
-            return value
-        self.refuse(f"an integer from {least} to {most}")
 
     def key(self) -> str | int:
         """Return a text or an integer."""
-        if isinstance(self.value, str | int) and not isinstance(self.value, bool):
-            return self.value
+        value = self.value
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return value
         self.refuse("text or an integer")
 
     def option(self) -> str | int | float | bool:
@@ -158,10 +161,9 @@ class JsonValue:
         """Return the dtype of the name."""
         if self.text() in _NUMPY:
             return np.dtype(self.text())
-        if self.text() in _ML_DTYPES:
-            import ml_dtypes  # few programs have such an array
+        import ml_dtypes  # few programs have such an array
 
-            if hasattr(ml_dtypes, self.text()):
-                dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.text()))
-                return dtype
-        self.refuse("the name of a dtype")
+        if self.text() not in _ML_DTYPES or not hasattr(ml_dtypes, self.text()):
+            self.refuse("the name of a dtype")
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.text()))
+        return dtype

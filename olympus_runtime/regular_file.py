@@ -1,7 +1,6 @@
-"""Regular files: opened without waiting for a pipe, and read up to a limit.
+"""Opening of the files that a user names, and of artifacts.
 
-Every file that a user names, and every file of an artifact, is opened here.  A folder, a device, a
-pipe or a socket is an immediate error.
+A folder, a device, a pipe or a socket is an immediate error.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
-
-_BLOCK = 2**16  # bytes
 
 
 @contextmanager
@@ -47,26 +44,6 @@ def open_regular(
         raise
     with file:
         yield file
-
-
-def read_regular(path: str | os.PathLike[str], most: int, *, follow_links: bool = True) -> bytes:
-    """Return the bytes of a regular file of at most `most` bytes.
-
-    Raises:
-        OSError: the error of `open_regular`.
-
-    >>> Path("note.txt").write_bytes(b"abc")
-    3
-    >>> read_regular("note.txt", most=100)
-    b'abc'
-    """
-    with open_regular(path, most, follow_links=follow_links) as file:
-        content = file.read(os.fstat(file.fileno()).st_size + 1) or b""
-        while len(content) <= most and (more := file.read(_BLOCK)):  # a file of /proc has no size
-            content += more
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most} bytes")
-    return content
 
 
 def _check_regular(status: os.stat_result, most: int | None) -> None:

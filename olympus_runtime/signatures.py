@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from olympus_runtime.errors import ArtifactError, BackendError, UsageError
-from olympus_runtime.regular_file import read_regular
+from olympus_runtime.regular_file import open_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -112,6 +112,7 @@ def _public(key: PublicKey) -> Ed25519PublicKey:
 def key_content(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file with a key; raise UsageError if it cannot be read."""
     try:
-        return read_regular(path, _LONGEST_KEY)
+        with open_regular(path, _LONGEST_KEY) as file:
+            return file.read()
     except OSError as exc:
         raise UsageError(f"the key {os.fspath(path)} cannot be read: {exc.strerror}") from exc

@@ -52,15 +52,6 @@ class TreeNode:
         """Return the number of leaves."""
         return sum(node.leaves() for node in self.items) if self.kind != "leaf" else 1
 
-    def to_data(self) -> dict[str, Any]:
-        """Return JSON-like data; fields that the kind of node does not have are omitted."""
-        parts = {
-            "items": [node.to_data() for node in self.items],
-            "keys": list(self.keys),
-            "type": self.type,
-        }
-        return {"kind": self.kind, **{name: parts[name] for name in PARTS[self.kind]}}
-
     def build(self, leaves: Iterator[Any]) -> Any:
         """Return the container with the next values of `leaves`.
 

@@ -50,7 +50,8 @@ class StoredExecutable(records.StoredExecutable):
     """One compiled form of the program: its member, its target, and the machine that built it.
 
     `topology` is the number of hosts and devices, or the torus of chips; None for a target without
-    it. `shardings` are those of a program of several devices: the program's own, and the compiler's choice.
+    it. `shardings` are those of a program of several devices: the program's own, and the compiler's
+    choice.
     """
 
     shardings: StoredShardings | None = None

@@ -38,12 +38,12 @@ class StagesReader(ManifestReader):
     def executable(
         self,
         stored: records.StoredExecutable,
-        fields: dict[str, JsonValue],
         value: JsonValue,
         signature: records.Signature,
         placement: Any,
     ) -> StoredExecutable:
         """Return the record of an executable, with its shardings."""
+        fields = value.entries()
         backend, device, topology = stored.backend, stored.device, stored.topology
         if topology is not None:
             _check_topology(fields["topology"], backend, device)

@@ -37,7 +37,7 @@ def parse_placement(value: JsonValue, signature: Signature) -> StoredPlacement:
         or a sharding does not fit its array.
     """
     fields = value.fields("num_devices", "meshes", "arguments", "results")
-    count = fields["num_devices"].count(xla.MOST_DEVICES, 2)
+    count = _count(fields["num_devices"], xla.MOST_DEVICES, 2)
     meshes = fields["meshes"].each(lambda part: _mesh(part, count))
 
     def parse(part: JsonValue, rank: int) -> StoredSharding | None:
@@ -96,7 +96,7 @@ def _all(
 def _mesh(value: JsonValue, count: int) -> AbstractMesh:
     fields = value.fields("axis_names", "axis_sizes")
     names = fields["axis_names"].each(_axis)
-    sizes = fields["axis_sizes"].each(lambda part: part.count(count))
+    sizes = fields["axis_sizes"].each(lambda part: _count(part, count))
     if len(names) > MAX_AXES or len(sizes) != len(names):
         value.refuse(f"{MAX_AXES} axes at most, each with a name and a size")
     if math.prod(sizes) != count:
@@ -108,6 +108,14 @@ def _mesh(value: JsonValue, count: int) -> AbstractMesh:
         return AbstractMesh(sizes, names)
     except ShardingError as exc:
         raise ArtifactError(f"in its manifest, {value.where} is not a mesh: {exc}") from exc
+
+
+def _count(value: JsonValue, most: int, least: int = 1) -> int:
+    """Return an integer from `least` to `most`."""
+    number = value.value
+    if isinstance(number, int) and not isinstance(number, bool) and least <= number <= most:
+        return number
+    value.refuse(f"an integer from {least} to {most}")
 
 
 def _axis(value: JsonValue) -> str | int:
@@ -123,7 +131,7 @@ def _sharding(
     fields = value.fields("mesh", "spec")
     if not meshes:
         fields["mesh"].refuse("the position of a mesh in `meshes`, which is empty")
-    mesh = meshes[fields["mesh"].count(len(meshes) - 1, 0)]
+    mesh = meshes[_count(fields["mesh"], len(meshes) - 1, 0)]
     entries = fields["spec"].each(lambda part: part.each(_axis))
     if len(entries) > rank:
         raise ArtifactError(
@@ -143,9 +151,9 @@ def _sharding(
 def _tiling(value: JsonValue, rank: int, count: int) -> Tiling:
     """Return the part of each device; every part is on the same number of devices."""
     fields = value.fields("parts", "places")
-    parts = fields["parts"].each(lambda part: part.count(count))
+    parts = fields["parts"].each(lambda part: _count(part, count))
     places = fields["places"].each(
-        lambda part: part.each(lambda number: number.count(count - 1, 0))
+        lambda part: part.each(lambda number: _count(number, count - 1, 0))
     )
     if len(parts) != rank:
         fields["parts"].refuse(f"an array of {rank} numbers")

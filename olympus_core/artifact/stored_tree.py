@@ -10,7 +10,7 @@ from typing import Any
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 from olympus_core.library.random.keys import KeyArray
-from olympus_runtime.tree import MAX_DEPTH, Key, TreeNode, field_names
+from olympus_runtime.tree import MAX_DEPTH, PARTS, Key, TreeNode, field_names
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
@@ -69,6 +69,15 @@ class Node(TreeNode):
     def structure(self) -> tree.PyTreeDef:
         """Return the `PyTreeDef`; a class that is not loaded has another one in its place."""
         return tree.structure(self.build(repeat(0)))
+
+    def to_data(self) -> dict[str, Any]:
+        """Return JSON-like data; fields that the kind of node does not have are omitted."""
+        parts = {
+            "items": [node.to_data() for node in self.items],
+            "keys": list(self.keys),
+            "type": self.type,
+        }
+        return {"kind": self.kind, **{name: parts[name] for name in PARTS[self.kind]}}
 
     def random_key(self, words: Any) -> Any:
         """Return the random keys with the given words."""

@@ -11,7 +11,6 @@ from olympus_runtime.errors import (
     ArtifactError,
     BackendError,
     CompileError,
-    DeletedArrayError,
     MachineError,
     OlympusError,
     OlympusWarning,
@@ -69,6 +68,10 @@ class GateError(OlympusError):
 
 class EntryError(UsageError):
     """Raised when the module or function that an entry names cannot be found or imported."""
+
+
+class DeletedArrayError(UsageError, RuntimeError):
+    """Raised when an array is used whose buffer was deleted, or donated to a program."""
 
 
 class SpecError(UsageError):

@@ -1,4 +1,4 @@
-"""Paths of files: their text, their source lines, and the checks before a write."""
+"""Regular files: read up to a limit, and checked before a write; their paths and source lines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,35 @@ import os
 import re
 import stat
 
-from olympus_runtime.regular_file import no_name
+from olympus_runtime.regular_file import no_name, open_regular
 
+_BLOCK = 2**16  # bytes
 _Path = str | os.PathLike[str]
 _ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")  # an escaped byte that is not UTF-8
 
 #: Streams of this process by name; a redirected one is a regular file, to which others write too.
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _STREAM = re.compile(r"(?:/dev/fd|/proc/self/fd)/([0-9]{1,9})")
+
+
+def read_regular(path: _Path, most: int, *, follow_links: bool = True) -> bytes:
+    """Return the bytes of a regular file of at most `most` bytes.
+
+    Raises:
+        OSError: the error of `open_regular`.
+
+    >>> Path("note.txt").write_bytes(b"abc")
+    3
+    >>> read_regular("note.txt", most=100)
+    b'abc'
+    """
+    with open_regular(path, most, follow_links=follow_links) as file:
+        content = file.read(os.fstat(file.fileno()).st_size + 1) or b""
+        while len(content) <= most and (more := file.read(_BLOCK)):  # a file of /proc has no size
+            content += more
+    if len(content) > most:
+        raise _refused(errno.EFBIG, f"it is larger than {most} bytes")
+    return content
 
 
 def _refused(number: int, reason: str) -> OSError:

@@ -13,6 +13,7 @@ from olympus_core.analysis.cost.cost import Cost
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
+from olympus_core.base.regular_files import read_regular
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.gspmd_shardings import replace_gspmd
@@ -34,7 +35,6 @@ from olympus_core.xla.runtime.program_formats import (
     parse_program,
     refined,
 )
-from olympus_runtime.regular_file import read_regular
 
 #: largest file that is read, in bytes
 _MAX_FILE = 2**31

@@ -6,6 +6,7 @@ This package hides every difference between the supported versions of jaxlib.
 from __future__ import annotations
 
 from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError
+from olympus_core.xla.messages import donated_twice, execution_error, is_donated_twice
 from olympus_core.xla.runtime.arrays import (
     block_until_ready,
     delete,
@@ -107,7 +108,6 @@ from olympus_core.xla.targets.tpu_models import (
 )
 from olympus_core.xla.targets.tpu_topologies import topologies
 from olympus_runtime.cpu import ensure_lapack
-from olympus_runtime.messages import donated_twice, execution_error, is_donated_twice
 
 __all__ = [
     "BACKENDS",

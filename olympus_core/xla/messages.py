@@ -1,12 +1,19 @@
-"""Readable errors of OLYMPUS from the errors of the compiler."""
+"""Readable errors of OLYMPUS from the errors of the compiler and of programs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
-from olympus_core.base.errors import CompileError, DeviceMemoryError, OlympusError, UsageError
+from olympus_core.base.errors import (
+    CompileError,
+    DeletedArrayError,
+    DeviceMemoryError,
+    OlympusError,
+    UsageError,
+)
 from olympus_core.xla.bindings import JAXLIB_VERSION
+from olympus_runtime import messages
 from olympus_runtime.messages import clean, is_out_of_memory
 
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
@@ -22,6 +29,15 @@ _BUFFER = re.compile(
     r"\s+Shape: (?P<shape>\S+)"
 )
 _NAMED = 3  # buffers in a message
+_DONATED_TWICE = (
+    "donate the same buffer twice",
+    "previously donated in the same call",
+    "also used by the same call",
+)
+# The runtime finds no shard of a deleted argument, where each argument has one.
+_NO_SHARD = re.compile(r"to have 1 shards, got: \[(?:\d+, )*0\b")
+
+_TWICE = "one array was passed for two arguments"
 
 
 def nearest(name: str, candidates: Iterable[str], show: Callable[[str], str] = str) -> str | None:
@@ -80,3 +96,35 @@ def _device_memory_error(text: str) -> DeviceMemoryError | None:
 def _gib(number: str, unit: str) -> float:
     """Return a size of the compiler's messages, such as "15.75" and "G", in GiB."""
     return float(number) * 1024.0 ** (" KMGT".index(unit or " ") - 3)
+
+
+def execution_error(exc: BaseException) -> OlympusError:
+    """Return the error of a compiled program that failed to run, or whose result cannot be read."""
+    text = clean(exc)
+    if any(text_part in text for text_part in _DONATED_TWICE):
+        return donated_twice()
+    if "deleted" in text or "donated" in text:
+        return DeletedArrayError("an array was used after it had been deleted or donated")
+    if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:
+        return UsageError(f"the arguments do not fit the program: {text}")
+    if _NO_SHARD.search(text):
+        return DeletedArrayError("an argument was passed after it had been deleted or donated")
+    return messages.execution_error(exc)
+
+
+def donated_twice(
+    arguments: str = "", donated_names: str = "at least one of them is donated"
+) -> UsageError:
+    """Return the error for an array that is donated and passed for another argument too.
+
+    `arguments` names the two, such as " of 'f', x and y", and `donated_names` the donated ones.
+    """
+    return UsageError(
+        f"{_TWICE}{arguments}, and {donated_names}",
+        hint="pass a copy for one of them, x.copy() or olympus.numpy.copy(x), or donate neither",
+    )
+
+
+def is_donated_twice(error: OlympusError) -> bool:
+    """Return True if `error` is one of `donated_twice`."""
+    return str(error).startswith(_TWICE)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from olympus_runtime.host import Host, cpu_features
 
 from olympus import artifact
 from olympus.errors import ArtifactError
+from olympus_runtime.host import Host, cpu_features
 from tests.artifact.bundles import change_manifest
 
 X86 = """processor\t: 0

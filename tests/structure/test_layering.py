@@ -14,10 +14,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("olympus", "olympus_core", "olympus_cli")
+PACKAGES = ("olympus_runtime", "olympus", "olympus_core", "olympus_cli")
 #: The folders of each package, and of each folder that has some, bottom up.  A folder imports only
 #: from itself and from the folders before it.
 ORDERS = {
+    "olympus_runtime": [
+        *("quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
+        *("manifest", "reading", "signatures", "bundle_file", "arguments"),
+        *("bindings", "messages", "cpu", "accelerators", "buffers", "checks", "executable"),
+        "program",
+    ],
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
         *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
@@ -60,13 +66,16 @@ SHARED = {
     *("trace", "result_types"),
 }
 #: The folders whose places are listed in docs/explanation/design.md
-PACKAGE_ORDERS = ("olympus_core", "olympus_cli")
+PACKAGE_ORDERS = ("olympus_runtime", "olympus_core", "olympus_cli")
 #: A reader keeps this many folders in mind
 MAX_FOLDERS = 25
 # The folders of the library, each of which imports only itself and those before it.
 NAMESPACES = ["lax", "numpy", "special", "random", "nn", "scipy"]
 DOORS = {
-    "jaxlib": ("olympus_core/mlir/bindings.py", "olympus_core/base/tree.py", "olympus_core/xla/"),
+    "jaxlib": (
+        *("olympus_runtime/bindings.py", "olympus_runtime/cpu.py", "olympus_core/base/tree.py"),
+        *("olympus_core/mlir/bindings.py", "olympus_core/xla/runtime/profiler.py"),
+    ),
     "rich": ("olympus_cli/terminal/console.py",),
     "jax": ("olympus_core/interop/jax_modules.py",),
     "torch": ("olympus_core/interop/torch_modules.py",),
@@ -142,7 +151,9 @@ def check_imports_go_down(path: Path) -> None:
         if top in DOORS:
             assert name.startswith(DOORS[top]), f"{name} imports {module}"
         if name.startswith("olympus_cli/"):
-            assert top != "olympus_core", f"{name} imports {module}"
+            assert top not in ("olympus_core", "olympus_runtime"), f"{name} imports {module}"
+        if name.startswith("olympus_runtime/"):
+            assert top not in PACKAGES[1:], f"{name} imports {module}"
         if name.startswith("olympus_core/"):
             assert top not in ("olympus", "olympus_cli"), f"{name} imports {module}"
         for folder in ORDERS:
@@ -171,7 +182,7 @@ def named_modules(path: Path) -> Iterator[str]:
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             module = node.value.partition(":")[0]
-            if re.fullmatch(r"olympus(_core|_cli)?(\.\w+)+", module):
+            if re.fullmatch(r"olympus(_core|_cli|_runtime)?(\.\w+)+", module):
                 place = ROOT / module.replace(".", "/")
                 if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
                     yield module

@@ -39,6 +39,8 @@ def mirrored(folder: str) -> Path:
     """Return the folder of a package that a folder of tests mirrors."""
     if folder.startswith("cli/"):
         return ROOT / "olympus_cli" / folder.removeprefix("cli/")
+    if folder == "runtime":
+        return ROOT / "olympus_runtime"
     return ROOT / "olympus_core" / folder
 
 

@@ -16,6 +16,7 @@ from olympus_core.api.jit import jit
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import switched
 from olympus_core.base.errors import ArtifactError, SignatureError, UsageError
+from olympus_core.base.regular_files import read_regular
 from olympus_core.interop.onnx_models.graph import Interpreter, check_names, opset_versions
 from olympus_core.interop.onnx_models.node_locations import NodeLocations
 from olympus_core.interop.onnx_models.operators.namespaces import jnp
@@ -23,7 +24,6 @@ from olympus_core.interop.onnx_models.package import onnx_package
 from olympus_core.interop.onnx_models.statics import names_that_determine_shapes
 from olympus_core.interop.onnx_models.tensors import element_dtype, tensor_array
 from olympus_core.stages.stages import Traced
-from olympus_runtime.regular_file import read_regular
 
 Array = np.ndarray[Any, Any]
 

@@ -18,12 +18,13 @@ from olympus_core.base.errors import (
     RangeError,
 )
 from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError, _jax
+from olympus_core.xla.messages import execution_error
 from olympus_core.xla.runtime.cpu import default_device
 from olympus_core.xla.runtime.devices import absent_target
+from olympus_core.xla.runtime.readback import read_buffer
 from olympus_runtime import buffers
 from olympus_runtime.buffers import ArrayType, OneDevice
-from olympus_runtime.messages import clean, execution_error, is_out_of_memory
-from olympus_runtime.readback import read_buffer
+from olympus_runtime.messages import clean, is_out_of_memory
 
 # The runtime copies during the call, so that the caller may change its array right after it.
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL

@@ -15,6 +15,7 @@ from olympus_core.base.errors import ArtifactError, BackendError, CompileError
 from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.messages import execution_error
 from olympus_core.xla.proto.buffer_assignment import (
     BufferAssignment,
     MemoryAnalysis,
@@ -28,7 +29,7 @@ from olympus_core.xla.runtime.hlo_conversion import numbers
 from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
 from olympus_core.xla.targets.targets import Target
 from olympus_runtime.checks import ProgramTypes, program_types
-from olympus_runtime.messages import clean, execution_error
+from olympus_runtime.messages import clean
 
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
 

@@ -25,12 +25,12 @@ from olympus_core.placement.sharding import (
     named_like,
 )
 from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.messages import execution_error
 from olympus_core.xla.runtime.arrays import put, result_handler
 from olympus_core.xla.runtime.cpu import more_devices
 from olympus_core.xla.runtime.devices import arranged
 from olympus_core.xla.runtime.devices import devices as devices_of
 from olympus_runtime.buffers import ArrayType
-from olympus_runtime.messages import execution_error
 
 
 class _RuntimeSharding(_jax.GSPMDSharding):  # type: ignore[misc]

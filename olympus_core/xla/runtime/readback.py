@@ -13,30 +13,31 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from olympus_runtime.bindings import _jax
+from olympus_core.xla.bindings import Buffer, _jax
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # DLPack's dtype codes, from the enumeration DLDataTypeCode of dlpack.h.
 _UNSIGNED = 1
 _DTYPES = {
-    4: "bfloat16",
-    7: "float8_e3m4",
-    8: "float8_e4m3",
-    9: "float8_e4m3b11fnuz",
-    10: "float8_e4m3fn",
-    11: "float8_e4m3fnuz",
-    12: "float8_e5m2",
-    13: "float8_e5m2fnuz",
-    14: "float8_e8m0fnu",
+    4: ml_dtypes.bfloat16,
+    7: ml_dtypes.float8_e3m4,
+    8: ml_dtypes.float8_e4m3,
+    9: ml_dtypes.float8_e4m3b11fnuz,
+    10: ml_dtypes.float8_e4m3fn,
+    11: ml_dtypes.float8_e4m3fnuz,
+    12: ml_dtypes.float8_e5m2,
+    13: ml_dtypes.float8_e5m2fnuz,
+    14: ml_dtypes.float8_e8m0fnu,
 }
 # Where a DLTensor has its dtype code: after a pointer, a device (two int32) and the rank (int32).
 _CODE_OFFSET = 20
 
 
-def read_buffer(buf: Any) -> Array:
+def read_buffer(buf: Buffer) -> Array:
     """Return the value of a Buffer; wait until it is computed. Raises jaxlib's errors."""
     buf.block_until_ready()  # the buffer protocol ends the process if the memory is missing
     try:
@@ -45,7 +46,7 @@ def read_buffer(buf: Any) -> Array:
         return _read_extended(buf)
 
 
-def _read_extended(buf: Any) -> Array:
+def _read_extended(buf: Buffer) -> Array:
     value: Array
     if hasattr(buf, "_to_np_array_did_copy"):
         value = buf._to_np_array_did_copy()[0]
@@ -62,13 +63,11 @@ class _Capsule:
     """A DLPack capsule whose elements are declared unsigned, and their actual dtype."""
 
     def __init__(self, capsule: Any) -> None:
-        import ml_dtypes  # few programs have such an array
-
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         code = ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + _CODE_OFFSET)
         self.capsule = capsule
-        self.dtype = np.dtype(getattr(ml_dtypes, _DTYPES[code.value]))
+        self.dtype = np.dtype(_DTYPES[code.value])
         code.value = _UNSIGNED
 
     def __dlpack__(self, **_: Any) -> Any:
@@ -78,7 +77,7 @@ class _Capsule:
         return (1, 0)  # kDLCPU
 
 
-def _capsule(buf: Any) -> _Capsule | None:
+def _capsule(buf: Buffer) -> _Capsule | None:
     """Return the capsule of a host Buffer; None for a device's, and for dtypes below a byte."""
     if buf.platform() != "cpu":
         return None

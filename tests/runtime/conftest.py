@@ -1,0 +1,5 @@
+"""A bundle of the program of tests/artifact."""
+
+from tests.artifact.conftest import bundle, bundle_bytes
+
+__all__ = ["bundle", "bundle_bytes"]

@@ -1,0 +1,171 @@
+"""A program that the small runtime loads computes the same results as the compiler's own."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus_runtime
+from olympus import artifact, lax
+from tests.artifact.bundles import mlp, python, save, struct
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+ARGS = ({"w": X / 10, "b": X - 2}, X + 1)
+Point = collections.namedtuple("Point", "x y")
+
+
+def check(program: olympus_runtime.Program) -> None:
+    result, expected = program(*ARGS, scale=3.0), mlp(*ARGS, scale=3.0)
+    np.testing.assert_allclose(result["out"], expected["out"], rtol=1e-6)
+    (hidden, (x,)), (expected_hidden, _) = result["parts"], expected["parts"]
+    np.testing.assert_allclose(hidden, expected_hidden, rtol=1e-6)
+    np.testing.assert_array_equal(x, ARGS[1])
+    assert type(result["parts"]) is tuple and type(result["out"]) is np.ndarray
+
+
+def test_a_bundle_is_loaded_and_called(bundle: Path) -> None:
+    program = olympus_runtime.load(bundle)
+    check(program)
+    assert program.executable == program.executables[0] and program.backend == "cpu"
+    assert [argument.name for argument in program.signature.arguments][:2] == [
+        "params['b']",
+        "params['w']",
+    ]
+    assert repr(program) == f"<program 'mlp' of {bundle} on the cpu>"
+
+
+def test_a_result_does_not_change_with_the_argument(tmp_path: Path) -> None:
+    path = save(tmp_path / "f.olympus", olympus.jit(lambda x: (x, x)).trace(struct(1024)))
+    value = np.zeros(1024 + 16, "float32")
+    start = -value.ctypes.data % 64 // 4
+    aligned = value[start : start + 1024]  # it is passed without a copy
+    results = olympus_runtime.load(path)(aligned)
+    aligned[:] = 1
+    assert not any(result.any() for result in results)
+    assert not results[0].flags.writeable
+
+
+def test_an_argument_may_have_any_strides(tmp_path: Path) -> None:
+    path = save(tmp_path / "f.olympus", olympus.jit(lambda x: lax.mul(x, 2.0)).trace(struct(4, 3)))
+    program, value = olympus_runtime.load(path), np.arange(24, dtype="float32").reshape(3, 8)
+    for x in (value[:, ::2].T, value[:, :4].T[::-1], value[:, :4].T.astype(">f4")):
+        np.testing.assert_array_equal(program(x), 2 * x)
+
+
+def test_a_donated_argument_is_not_changed(tmp_path: Path) -> None:
+    traced = olympus.jit(lax.add, donate_argnums=0).trace(struct(4096), struct(4096))
+    program = olympus_runtime.load(save(tmp_path / "f.olympus", traced))
+    x = np.ones(4096, "float32")
+    for _ in range(3):
+        np.testing.assert_array_equal(program(x, x), np.full(4096, 2))
+    assert (x == 1).all()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bfloat16", "float8_e4m3fn", "int4", "bool", "complex64", "float16", "uint8"]
+)
+def test_arrays_of_a_dtype_are_passed_and_returned(tmp_path: Path, dtype: str) -> None:
+    traced = olympus.jit(lambda x: [x]).trace(struct(4, dtype=dtype))
+    value = np.array([0, 1, 1, 0]).astype(struct(dtype=dtype).dtype)
+    (same,) = olympus_runtime.load(save(tmp_path / "f.olympus", traced))(value)
+    assert same.dtype == value.dtype
+    np.testing.assert_array_equal(same, value)
+
+
+def test_numbers_are_arguments(tmp_path: Path) -> None:
+    path = save(tmp_path / "f.olympus", olympus.jit(lambda x, y: (lax.mul(x, 2), y)).trace(1, 2.0))
+    program = olympus_runtime.load(path)
+    assert program(3, 4.0) == (6, 4.0)
+    assert program(np.int64(3), y=np.float64(4)) == (6, 4.0)  # narrowed, as olympus does
+    for wrong in ((3.0, 4.0), (3, 4), (2**40, 4.0)):
+        with pytest.raises(TypeError):
+            program(*wrong)
+
+
+def test_a_program_in_float64_is_called(tmp_path: Path) -> None:
+    with olympus.enable_x64():
+        traced = olympus.jit(lambda x: lax.mul(x, 2.0)).trace(struct(2, dtype="float64"))
+        path = save(tmp_path / "f.olympus", traced)
+    result = olympus_runtime.load(path)(np.array([1e-300, 1.0]))
+    np.testing.assert_array_equal(result, [2e-300, 2.0])
+
+
+def test_containers_are_rebuilt(tmp_path: Path) -> None:
+    traced = olympus.jit(lambda p: [Point(p.y, None), {"k": p.x}]).trace(
+        Point(struct(1), struct(2))
+    )
+    loaded = olympus_runtime.load(save(tmp_path / "f.olympus", traced))
+    point, parts = loaded((np.zeros(1, "f4"), np.ones(2, "f4")))
+    assert isinstance(point, Point) and point.x.shape == (2,) and parts["k"].shape == (1,)
+
+
+def test_random_keys_are_their_words(tmp_path: Path) -> None:
+    key = olympus.random.key(7)
+    traced = olympus.jit(lambda k: (k, olympus.random.normal(k, (3,)))).trace(key)
+    program = olympus_runtime.load(save(tmp_path / "f.olympus", traced))
+    words, drawn = program(np.asarray(olympus.random.key_data(key)))
+    assert words.dtype == "uint32" and words.shape == (2,)
+    np.testing.assert_allclose(drawn, olympus.random.normal(key, (3,)), rtol=1e-6)
+
+
+def test_a_program_with_lapack_is_called(tmp_path: Path) -> None:
+    path = save(
+        tmp_path / "f.olympus", olympus.jit(olympus.numpy.linalg.cholesky).trace(struct(2, 2))
+    )
+    python(
+        "import numpy as np, olympus_runtime\n"
+        "x = np.array([[4, 0], [0, 9]], 'float32')\n"
+        "np.testing.assert_allclose(olympus_runtime.load('f.olympus')(x), x ** 0.5)\n",
+        path.parent,
+    )
+
+
+def test_threads_call_one_program(bundle: Path) -> None:
+    """Each thread gets the result for its own arguments."""
+    program = olympus_runtime.load(bundle)
+    failures: list[Any] = []
+
+    def call(number: int) -> None:
+        x = np.full((2, 3), number, "float32")
+        expected = np.tanh(x / 8 * x + 1)
+        for _ in range(50):
+            result = program({"w": x / 8, "b": np.ones_like(x)}, x, scale=1.0)
+            if not np.allclose(result["out"], expected, rtol=1e-5):
+                failures.append(number)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_it_needs_numpy_and_jaxlib_only(bundle: Path) -> None:
+    """And not the MLIR bindings, SciPy, or a runtime of its own beside that of olympus."""
+    output = python(
+        "import sys, numpy as np, olympus_runtime\n"
+        "program = olympus_runtime.load('mlp.olympus')\n"
+        "x = np.ones((2, 3), 'float32')\n"
+        "program({'w': x, 'b': x}, x, scale=1.0)\n"
+        "tops = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(sorted(tops & {'olympus', 'olympus_core', 'jax', 'scipy', 'rich', 'click'}))\n"
+        "print([name for name in sys.modules if name.startswith('jaxlib.mlir')])\n",
+        bundle.parent,
+    )
+    assert output.split() == ["[]", "[]"]
+
+
+def test_both_loaders_share_the_runtime(bundle: Path) -> None:
+    check(olympus_runtime.load(bundle))
+    artifact.load(bundle).compiled(recompile=False)
+    from olympus_core.xla.runtime.cpu import cpu_client
+    from olympus_runtime.cpu import cpu_client as same_client
+
+    assert cpu_client() is same_client()
