@@ -114,9 +114,9 @@ def test_devices_of_an_unknown_backend_are_refused():
 
 def test_an_import_does_not_start_the_runtime():
     source = (
-        "import sys, olympus_core.xla as x; from olympus_core.xla.runtime import cpu;"
+        "import sys, olympus_core.xla as x; from olympus_runtime import cpu;"
         "late = ('jax', 'scipy', 'jaxlib.mlir', 'jaxlib.lapack', 'importlib.metadata');"
-        "print(cpu._cpu, [m for m in late if m in sys.modules])"
+        "print(cpu._client, [m for m in late if m in sys.modules])"
     )
     process = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8")
     assert process.stdout == "None []\n", process.stderr
