@@ -2,6 +2,7 @@
 
 from olympus_core.analysis.hlo.cpu_peaks import this_cpu as this_cpu
 from olympus_core.blocks.outline import Block as Block
+from olympus_core.execution.compilation import Linalg as Linalg
 from olympus_core.execution.compilation import Repeats as Repeats
 from olympus_core.jit.calling import StagedFunction as StagedFunction
 from olympus_core.stages.stages import ArgInfo as ArgInfo

@@ -97,6 +97,7 @@ def command(
     device_config: Path | None,
     optimize: str | None,
     repeats: str | None,
+    linalg: str | None,
     as_is: bool,
     page: bool,
     force: bool,
@@ -117,7 +118,7 @@ def command(
       olympus build --frozen --output github
       olympus build --watch --check
     """
-    settings = stage_settings(optimize, repeats, as_is)
+    settings = stage_settings(optimize, repeats, linalg, as_is)
     devices = device_config and str(device_config)
     key = request_key(names, *settings.items(), backend, devices, page)
     usual = force or watch or checks or changed_since is not None

@@ -15,6 +15,7 @@ from olympus_cli.options.shared import (
     backend_options,
     common_options,
     entry_options,
+    linalg_option,
     output_option,
     repeats_option,
     time_limit_option,
@@ -36,6 +37,7 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @entry_options
 @backend_options
 @repeats_option
+@linalg_option
 @as_is_option
 @click.option(
     "--format",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from olympus_cli.process.process_tree import has_process_files
-from olympus_cli.text.option_values import FORMATS, OPTIMIZE, REPEATS, WEIGHTS
+from olympus_cli.text.option_values import FORMATS, LINALG, OPTIMIZE, REPEATS, WEIGHTS
 
 if TYPE_CHECKING:
     import pathlib
@@ -362,6 +362,13 @@ repeats_option = click.option(
 )
 
 
+linalg_option = click.option(
+    "--linalg",
+    type=click.Choice(LINALG),
+    help="Call LAPACK on the CPU for decompositions of matrices (auto), or never (portable).",
+)
+
+
 as_is_option = click.option(
     "--as-is",
     is_flag=True,
@@ -369,20 +376,22 @@ as_is_option = click.option(
 )
 
 
-def stage_settings(optimize: str | None, repeats: str | None, as_is: bool) -> dict[str, Any]:
+def stage_settings(
+    optimize: str | None, repeats: str | None, linalg: str | None, as_is: bool
+) -> dict[str, Any]:
     """Return the options that are set, by the names of the fields that they override."""
-    options = {"optimize": optimize, "repeats": repeats, "as_is": as_is or None}
+    options = {"optimize": optimize, "repeats": repeats, "linalg": linalg, "as_is": as_is or None}
     return {name: value for name, value in options.items() if value is not None}
 
 
 def stage_options(function: F) -> F:
-    """Add --optimize, --repeats and --as-is, which control how programs are compiled."""
+    """Add --optimize, --repeats, --linalg and --as-is, which control how programs are compiled."""
     optimize = click.option(
         "--optimize",
         type=click.Choice(OPTIMIZE),
         help="Compile for a fast program (default), or in a short time (fast-build).",
     )
-    return _decorated(function, optimize, repeats_option, as_is_option)
+    return _decorated(function, optimize, repeats_option, linalg_option, as_is_option)
 
 
 trips_option = click.option(
@@ -424,7 +433,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --shapes, --static, --weights and --project, as one parameter `request`.
 
     The request also gets `text`, `backend`, `device`, `topology`, `device_config`, `optimize`,
-    `repeats`, `as_is` and `trips`, if the command has them.
+    `repeats`, `linalg`, `as_is` and `trips`, if the command has them.
     """
 
     @functools.wraps(function)
@@ -439,6 +448,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         device: str | None = None,
         optimize: str | None = None,
         repeats: str | None = None,
+        linalg: str | None = None,
         as_is: bool = False,
         trips: tuple[str, ...] = (),
         device_config: pathlib.Path | None = None,
@@ -447,7 +457,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
-        settings = stage_settings(optimize, repeats, as_is)
+        settings = stage_settings(optimize, repeats, linalg, as_is)
         over = backend, device, settings, trips, device_config, topology
         request = Request(text, shapes, statics, project, *over, weights)
         return function(*args, request=request, **rest)

@@ -203,7 +203,9 @@ class Program:
             self._on_stage(f"lower for {label}")
             start = time.perf_counter()
             with self._recorded_warnings():
-                lowered = self.traced.lower(backend, repeats=self.spec.repeats)
+                lowered = self.traced.lower(
+                    backend, repeats=self.spec.repeats, linalg=self.spec.linalg
+                )
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
     def lowered_for(self, labels: Collection[str], *, stacks: bool = False) -> Program:

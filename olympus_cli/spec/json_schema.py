@@ -17,7 +17,7 @@ from olympus_cli.spec.entries import BUNDLE_SUFFIX, FRONTENDS, ONNX_SUFFIX, PROG
 from olympus_cli.spec.key_descriptions import key_descriptions
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
-from olympus_cli.text.option_values import OPTIMIZE, REPEATS, WEIGHTS
+from olympus_cli.text.option_values import LINALG, OPTIMIZE, REPEATS, WEIGHTS
 
 Schema = dict[str, Any]
 
@@ -206,6 +206,7 @@ def _target() -> dict[str, Schema]:
         "env": _each(_TEXT, {"pattern": r"^[A-Za-z_][A-Za-z0-9_]*$"}),
         "optimize": _choice(OPTIMIZE),
         "repeats": _choice(REPEATS),
+        "linalg": _choice(LINALG),
         "as-is": _FLAG,
         "compiler-options": _each(option),
         "matrix": _each(values, _IDENTIFIER),

@@ -25,7 +25,7 @@ from olympus_cli.spec.target_names import matching, mismatch
 from olympus_cli.spec.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from olympus.stages import Optimize, Repeats
+    from olympus.stages import Linalg, Optimize, Repeats
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,7 @@ class TargetSpec:
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
+    linalg: Linalg = "auto"
     #: the library of its function: "auto" is JAX if OLYMPUS cannot trace it because it calls JAX
     frontend: str = "auto"
     x64: bool | None = None  # whether 64-bit dtypes are enabled; None for the process's switch

@@ -52,7 +52,7 @@ from olympus_cli.spec.statics import static_of
 from olympus_cli.spec.target_table import TargetTable
 from olympus_cli.spec.trips import trips_of
 from olympus_cli.text.nearest import did_you_mean, nearest
-from olympus_cli.text.option_values import OPTIMIZE, REPEATS, WEIGHTS
+from olympus_cli.text.option_values import LINALG, OPTIMIZE, REPEATS, WEIGHTS
 from olympus_cli.text.paths import display_path, resolved
 
 __all__ = [
@@ -83,7 +83,7 @@ TARGET_KEYS = (
         "mesh",
         "out-sharding",
     ),
-    *("x64", "env", "optimize", "repeats", "as-is", "compiler-options", "matrix"),
+    *("x64", "env", "optimize", "repeats", "linalg", "as-is", "compiler-options", "matrix"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
 
@@ -255,6 +255,7 @@ def _target(
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
+        linalg=section.choice("linalg", LINALG),
         as_is=section.flag("as-is"),
         x64=section.flag("x64") if "x64" in section.data else None,
         env=environment_of(section),

@@ -7,6 +7,8 @@ They are the values of `olympus.stages` and of the reports, which a command's he
 OPTIMIZE = ("default", "fast-build")
 #: The modes of outlining repeated blocks; the first is the default.
 REPEATS = ("auto", "off")
+#: The implementations of decompositions of matrices; the first is the default.
+LINALG = ("auto", "portable")
 #: The places of the weights of an ONNX model; the first is the default.
 WEIGHTS = ("constants", "arguments")
 #: The forms of a gate's report; the first is the default.

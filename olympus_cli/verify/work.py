@@ -164,6 +164,7 @@ def _parts(program: Program) -> Run:
     return runner(
         program.units[0].backend,
         repeats=spec.repeats,
+        linalg=spec.linalg,
         compiler_options={**own, **spec.compiler_options},
         optimize=spec.optimize,
     )

@@ -26,6 +26,8 @@ from olympus_core.placement.sharding import Sharding
 
 #: The modes of outlining repeated blocks: where it is a gain, or never.
 Repeats = Literal["auto", "off"]
+#: The implementations of decompositions: LAPACK where the platform has it, or always our own.
+Linalg = Literal["auto", "portable"]
 
 _logger = logging.getLogger("olympus")
 
@@ -128,6 +130,15 @@ def checked_repeats(repeats: object) -> Repeats:
     if repeats == "off":
         return "off"
     raise UsageError(f'repeats is "auto" or "off", and got {repeats!r:.80}')
+
+
+def checked_linalg(linalg: object) -> Linalg:
+    """Return the value, "auto" or "portable"; raise UsageError for any other."""
+    if linalg == "auto":
+        return "auto"
+    if linalg == "portable":
+        return "portable"
+    raise UsageError(f'linalg is "auto" or "portable", and got {linalg!r:.80}')
 
 
 def compile_module(

@@ -11,7 +11,7 @@ from olympus_core.analysis.cost.cost import Cost
 from olympus_core.analysis.sources.places import nested_operations
 from olympus_core.artifact.bundle import Bundle
 from olympus_core.base.errors import ArtifactError
-from olympus_core.execution.compilation import Repeats
+from olympus_core.execution.compilation import Linalg, Repeats
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.module_devices import entry_shardings
 from olympus_core.interop.stablehlo_files import UnchangedProgram
@@ -60,6 +60,7 @@ class BundledSource(Traced):
         *,
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
+        linalg: Linalg = "auto",
     ) -> Lowered:
         """Lower the form of the target's backend; by default that of the bundle's first backend.
 
@@ -70,7 +71,7 @@ class BundledSource(Traced):
         """
         target = requested_target(target, lowering_platforms) or xla.Target(self._backend)
         form, calls = self._form(target.backend)
-        lowered = form.lower(target, repeats=repeats)
+        lowered = form.lower(target, repeats=repeats, linalg=linalg)
         if target.backend not in self._bundle.manifest.programs:
             self._check_moved(lowered.module, calls, target.backend)
         return lowered

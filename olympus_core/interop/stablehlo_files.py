@@ -14,7 +14,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
-from olympus_core.execution.compilation import Repeats, checked_repeats
+from olympus_core.execution.compilation import Linalg, Repeats, checked_linalg, checked_repeats
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.gspmd_shardings import replace_gspmd
 from olympus_core.interop.module_devices import (
@@ -82,9 +82,11 @@ class UnchangedProgram(Traced):
         *,
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
+        linalg: Linalg = "auto",
     ) -> Lowered:
         """Return the module as it was read, for a target: by default the CPU."""
         checked_repeats(repeats)
+        checked_linalg(linalg)
         target = requested_target(target, lowering_platforms)
         return Lowered(self.signature, self.module, target or xla.Target("cpu"), self._where)
 

@@ -33,6 +33,7 @@ class EntryAttributes(NamedTuple):
     result_shardings: Sequence[str | None] = ()
     num_partitions: int = 1
     portable: bool = False  # it is to be the same program on several platforms
+    lapack: bool = True  # the program may call LAPACK, where the platform has it
     callers: bool = False  # locations have the calls that lead to each operation
     #: the shardings of arguments and results of a program of several devices; None leaves one open
     in_shardings: Sequence[Sharding | None] = ()

@@ -70,6 +70,7 @@ class _Module:
         self.platform = platform
         self.watch = watch
         self.portable, self.num_partitions = entry.portable, entry.num_partitions
+        self.lapack = entry.lapack
         self.has_forms = False
         # the first part of locations' names, which places.py reads, and knows a mark of its own in
         self.root = re.sub(r"[/()\[\]]", "_", entry.name)
@@ -174,6 +175,11 @@ class LoweringContext:
     def is_for_cpu_alone(self) -> bool:
         """True if the program may have a form that only the compiler for CPUs makes fast."""
         return self.module.platform == "cpu" and not self.module.portable
+
+    @property
+    def has_lapack(self) -> bool:
+        """True if the program may call LAPACK: on the CPU, unless it is to be without."""
+        return self.module.platform == "cpu" and self.module.lapack
 
     @property
     def is_for_gpu_alone(self) -> bool:

@@ -11,7 +11,7 @@ from olympus_core.base import tree
 from olympus_core.base.errors import LoweringError, UsageError
 from olympus_core.blocks.outline import Block
 from olympus_core.execution import compilation
-from olympus_core.execution.compilation import Origin, Repeats
+from olympus_core.execution.compilation import Linalg, Origin, Repeats
 from olympus_core.execution.spmd import (
     Placement,
     attached,
@@ -86,6 +86,7 @@ class Traced(Stage):
         *,
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
+        linalg: Linalg = "auto",
     ) -> Lowered:
         """Lower to StableHLO for a target.
 
@@ -97,16 +98,21 @@ class Traced(Stage):
         With `repeats` "auto", a repeated block of the program becomes a function that the compiler
         does not inline, if the only target is the CPU.  With "off", no block does.
 
+        With `linalg` "auto", decompositions of matrices call LAPACK on the CPU.  With "portable"
+        they are loops of StableHLO there too, as on accelerators, so that the executable runs
+        outside of Python.
+
         Raises LoweringError if the program has no form on the target, or differs between the
-        platforms, and UsageError for an unknown platform or another value of `repeats`.
+        platforms, and UsageError for an unknown platform or another value of `repeats` or `linalg`.
 
         >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
         >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
-        >>> jit(f).trace(1.0).lower(repeats="off")
+        >>> jit(f).trace(1.0).lower(repeats="off", linalg="portable")
         """
         target = requested_target(target, lowering_platforms)
         repeats = compilation.checked_repeats(repeats)
         s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
+        entry = entry._replace(lapack=compilation.checked_linalg(linalg) == "auto")
         warn_unusable_donations(entry, s.in_avals, s.arg_names)
         if not lowering_platforms:
             return self._lower(entry, where, target or target_for(where), repeats)

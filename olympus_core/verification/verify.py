@@ -11,7 +11,7 @@ from olympus_core import xla
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
-from olympus_core.execution.compilation import Repeats
+from olympus_core.execution.compilation import Linalg, Repeats
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.stages.stages import Interface, Traced
 from olympus_core.verification.bisection import Run, first_wrong
@@ -81,6 +81,7 @@ def runner(
     target: xla.Target | None = None,
     *,
     repeats: Repeats = "auto",
+    linalg: Linalg = "auto",
     compiler_options: xla.Options | None = None,
     optimize: xla.Optimize = "default",
 ) -> Run:
@@ -95,7 +96,7 @@ def runner(
         names = tuple(f"x{i}" for i in range(len(ins)))
         in_tree = tree.structure(((0,) * len(ins), {}))
         signature = Interface("part", in_tree, tree.structure([0] * len(outs)), names, ins, outs)
-        lowered = Traced(signature, program).lower(target, repeats=repeats)
+        lowered = Traced(signature, program).lower(target, repeats=repeats, linalg=linalg)
         compiled = lowered.compile(compiler_options, optimize=optimize)
         return [array_to_numpy(x) for x in compiled(*inputs)]
 

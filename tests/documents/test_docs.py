@@ -221,6 +221,7 @@ def test_the_defaults_of_keys_are_those_of_a_project_without_them(tmp_path: Path
     assert [each.backend for each in target.backends] == default("target", "backends")
     assert target.optimize == default("target", "optimize")
     assert target.repeats == default("target", "repeats")
+    assert target.linalg == default("target", "linalg")
     assert target.golden == default("target", "golden")
     assert parse_threshold(default("bench", "threshold")) == THRESHOLD
     assert tuple(default("bench", "metrics")) == GATED

@@ -291,3 +291,13 @@ def test_a_module_alone_runs_on_the_devices_of_its_placement():
     compiled = read_again(original, original.placement()).compile()
     assert compiled(x).sharding == original.compile()(x).sharding
     assert compiled.input_shardings == original.compile().input_shardings
+
+
+def test_portable_linear_algebra_calls_no_lapack():
+    traced = olympus.jit(lambda x: olympus.numpy.linalg.qr(x)[0]).trace(np.eye(3, dtype="float32"))
+    assert "lapack_sgeqrf_ffi" in traced.lower().as_text()
+    lowered = traced.lower(linalg="portable")
+    assert "lapack" not in lowered.as_text()
+    np.testing.assert_allclose(np.abs(lowered.compile()(np.eye(3, dtype="float32"))), np.eye(3))
+    with pytest.raises(UsageError, match='linalg is "auto" or "portable", and got \'lapack\''):
+        traced.lower(linalg="lapack")

@@ -110,7 +110,7 @@ def lapack(
     """Emit a call of a LAPACK routine, such as "getrf"; `avals` are those of operands and results.
 
     `overwritten` are pairs of an operand and the result that takes its memory.  Only the CPU has
-    LAPACK; for other platforms there is `portable`.
+    LAPACK; without `ctx.has_lapack` there is `portable`.
     """
     ins, outs = avals
     batch = max(a.ndim for a in ins) - 2

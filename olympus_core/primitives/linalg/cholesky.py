@@ -52,7 +52,7 @@ class Cholesky(MatrixPrimitive, SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
-        if ctx.platform != "cpu":
+        if not ctx.has_lapack:
             options = {"lower": mlir.bool_attr(True)}
             factor = mlir.op1("stablehlo.cholesky", out, operands, options)
             ctx.avals_in = (out,)

@@ -51,7 +51,7 @@ class Eig(MatrixPrimitive, MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         a, values = ctx.avals_in[0].strip_weak(), ctx.avals_out[0]
-        if ctx.platform != "cpu":
+        if not ctx.has_lapack:
             return ctx.apply(portable.eig, operands, left=params["left"], right=params["right"])
         if not a.size:
             return [emit_zeros(aval) for aval in ctx.avals_out]

@@ -47,7 +47,7 @@ class Eigh(MatrixPrimitive, MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         v, w = ctx.avals_out
-        if ctx.platform != "cpu" or params["jacobi"]:
+        if not ctx.has_lapack or params["jacobi"]:
             return ctx.apply(portable.eigh, operands, lower=params["lower"])
         if not v.size:
             return [operands[0], emit_zeros(w)]

@@ -40,7 +40,7 @@ class LU(MatrixPrimitive, MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         out, pivots, order = ctx.avals_out
-        if ctx.platform != "cpu":
+        if not ctx.has_lapack:
             return ctx.apply(lu, operands)
         batch = out.shape[:-2]
         avals = ((out,), (out, pivots, status(batch)))

@@ -50,7 +50,7 @@ class Geqrf(MatrixPrimitive, MultipleResults):
         return a.strip_weak(), shaped((*batch, min(a.shape[-2:])), a.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        if ctx.platform != "cpu":
+        if not ctx.has_lapack:
             return ctx.apply(portable.geqrf, operands)
         return lapack("geqrf", operands, (ctx.avals_in, ctx.avals_out))
 
@@ -73,7 +73,7 @@ class HouseholderProduct(MatrixPrimitive, SingleResult):
         return a.strip_weak()
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        if ctx.platform != "cpu":
+        if not ctx.has_lapack:
             return ctx.apply(portable.householder_product, operands)[0]
         return _emit_product(operands, ctx.avals_in)
 
@@ -105,7 +105,7 @@ class QR(MatrixPrimitive, MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         (a,), (q, r, *order) = ctx.avals_in, ctx.avals_out
-        if ctx.platform != "cpu":
+        if not ctx.has_lapack:
             full, pivoting = params["full_matrices"], params["pivoting"]
             return ctx.apply(portable.qr, operands, full=full, pivoting=pivoting)
         if not a.size:

@@ -52,7 +52,7 @@ class SVD(MatrixPrimitive, MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         a, vectors_too = ctx.avals_in[0].strip_weak(), params["compute_uv"]
-        if ctx.platform != "cpu" or params["routine"] == "jacobi":
+        if not ctx.has_lapack or params["routine"] == "jacobi":
             full = params["full_matrices"]
             return ctx.apply(portable.svd, operands, full=full, compute_uv=vectors_too)
         outs = _results(a, vectors_too and params["full_matrices"])

@@ -61,7 +61,7 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
         transpose, conjugate = params["transpose_a"], params["conjugate_a"]
         if conjugate and not transpose:
             a, conjugate = mlir.op1("chlo.conj", aval, (a,)), False
-        if ctx.platform == "cpu" and dtypes.long_name(out.dtype) in LAPACK_DTYPES:
+        if ctx.has_lapack and dtypes.long_name(out.dtype) in LAPACK_DTYPES:
             # For matrices of 64 to 1024 XLA's operation took 3 to 10 times as long for one
             # right-hand side, the same time for as many right-hand sides as rows, and 3 to 10 times
             # as long to compile.  For x op(a) = b, LAPACK needs no copy if all matrices are

@@ -23,10 +23,12 @@ SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recove
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 
-def save_bundle(path: Path, function: Callable[..., Any], *structs: Any, **jit: Any) -> Path:
+def save_bundle(
+    path: Path, function: Callable[..., Any], *structs: Any, linalg: Any = "auto", **jit: Any
+) -> Path:
     """Write the bundle of a function, whose name is that of the file."""
     traced = olympus.jit(function, **jit).trace(*structs)
-    lowered = traced.lower()
+    lowered = traced.lower(linalg=linalg)
     artifact.save(
         path,
         lowered.compile(),

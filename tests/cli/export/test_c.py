@@ -149,6 +149,27 @@ int main(int count, char **words) {
     assert output == "0 1 the argument x of f is donated, so that it cannot be kept\n"
 
 
+def test_portable_linear_algebra(tmp_path: Path) -> None:
+    def decompositions(a: Any, b: Any) -> list[Any]:
+        la = jnp.linalg
+        gram = a @ a.T + 4 * jnp.eye(4)
+        values, vectors = la.eigh(gram)
+        q, r = la.qr(a)
+        u, s, vt = la.svd(a)
+        rebuilt = [vectors * values @ vectors.T, q @ r, u * s @ vt, la.cholesky(gram)]
+        return [gram, la.solve(a, b), la.det(a), *rebuilt]
+
+    path = tmp_path / "f.olympus"
+    bundle = save_bundle(path, decompositions, struct(4, 4), struct(4, 2), linalg="portable")
+    values = np.random.default_rng(0).normal(size=24).astype(np.float32)
+    a, b = values[:16].reshape(4, 4), values[16:].reshape(4, 2)
+    gram, *found = results(build(export(bundle, tmp_path / "c")), [a, b])
+    lower = np.linalg.cholesky(gram)
+    expected = [np.linalg.solve(a, b), np.linalg.det(a), gram, a, a, lower]
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4)
+
+
 def test_threads_call_one_model(layer: Path) -> None:
     (layer / "threads.c").write_text(
         """

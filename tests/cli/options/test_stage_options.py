@@ -126,7 +126,7 @@ def test_a_program_is_printed_with_its_blocks(work: Path, invoke: Invoke) -> Non
 
 
 def test_a_bundle_has_neither_option(work: Path, invoke: Invoke) -> None:
-    for option, value in (("optimize", "fast-build"), ("repeats", "off")):
+    for option, value in (("optimize", "fast-build"), ("repeats", "off"), ("linalg", "portable")):
         result = invoke("run", "plain.olympus", f"--{option}", value)
         assert result.exit_code == 2
         assert f"plain.olympus is built already: it takes no --{option}" in result.stderr
