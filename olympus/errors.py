@@ -29,6 +29,7 @@ from olympus_core.base.errors import NaNError as NaNError
 from olympus_core.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from olympus_core.base.errors import OlympusError as OlympusError
 from olympus_core.base.errors import OlympusWarning as OlympusWarning
+from olympus_core.base.errors import PaddingError as PaddingError
 from olympus_core.base.errors import RangeError as RangeError
 from olympus_core.base.errors import ShapeError as ShapeError
 from olympus_core.base.errors import ShardingError as ShardingError

@@ -174,6 +174,10 @@ class LoweringError(TraceError):
     """Raised when a traced program has no form in StableHLO for the target."""
 
 
+class PaddingError(TraceError):
+    """Raised when padded rows of a program's arguments could change its other rows."""
+
+
 class DeviceMemoryError(CompileError):
     """Raised when a program does not fit the memory of the device that it is compiled for."""
 
