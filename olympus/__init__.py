@@ -43,6 +43,7 @@ from olympus_core.base.context import (
 from olympus_core.base.context import log_compiles as log_compiles
 from olympus_core.base.context import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.base.context import numpy_rank_promotion as numpy_rank_promotion
+from olympus_core.base.context import source_root as source_root
 from olympus_core.base.dtypes import float0 as float0
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.base.source import name_scope as _name_scope

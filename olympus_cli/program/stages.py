@@ -202,7 +202,7 @@ class Program:
                 continue
             self._on_stage(f"lower for {label}")
             start = time.perf_counter()
-            with self._recorded_warnings():
+            with self._recorded_warnings(), olympus.source_root(self.spec.root):
                 lowered = self.traced.lower(
                     backend, repeats=self.spec.repeats, linalg=self.spec.linalg
                 )

@@ -74,6 +74,8 @@ class Context(threading.local):
     scope: TracedValue[str] = ""
     #: JAX lowers a program that is to be raised, so that the calls in it stay calls
     is_raising: Value[bool] = False
+    #: the folder to which the files in the locations of lowered programs are relative, or ""
+    source_root: Value[str] = ""
     #: the `Source` of operations, in place of the user's line
     source: TracedValue[Any] = None
 
@@ -266,6 +268,18 @@ def include_full_tracebacks_in_locations(
     """
     name = "include_full_tracebacks_in_locations"
     return switched(name, checked(name, enable))
+
+
+def source_root(root: str | os.PathLike[str]) -> contextlib.AbstractContextManager[None]:
+    """Make the files below `root` relative to it in the locations of programs lowered in the block.
+
+    Executables and optimized HLO have these locations. So they do not depend on the folder of the
+    project.
+
+    >>> with source_root("/home/me/project"):
+    ...     lowered = traced.lower()
+    """
+    return switched("source_root", os.path.abspath(root))
 
 
 def enable_checks(enable: bool = True) -> contextlib.AbstractContextManager[None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ from olympus_core import xla
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import gc_pause, source
 from olympus_core.base.avals import Shape, ShapedArray
+from olympus_core.base.context import state
 from olympus_core.base.errors import LoweringError, TraceError
 from olympus_core.base.regular_files import path_text
 from olympus_core.ir.dce_cse import simplify
@@ -74,6 +76,8 @@ class _Module:
         self.has_forms = False
         # the first part of locations' names, which places.py reads, and knows a mark of its own in
         self.root = re.sub(r"[/()\[\]]", "_", entry.name)
+        #: the beginning of the paths of files that are written relative
+        self.inside = os.path.join(path_text(state.source_root), "") if state.source_root else ""
         self.axes = entry.axes
         #: the mesh whose axes are `axes` in the body of a `shard_map`, and the manual ones
         self.manual: Manual | None = None
@@ -116,7 +120,11 @@ class _Module:
             root = f"transpose({self.root})" if backward else self.root
             name = "/".join([x for x in (root, scope, eqn.primitive.name) if x])
             stack = self.stack(eqn) if self.callers else ()
-            place = _stack_location(stack) if stack else _file_location_at(eqn.source.position())
+            place = (
+                _stack_location(stack, self.inside)
+                if stack
+                else _file_location(eqn.source.position(), self.inside)
+            )
             entry = self.locations[key] = mlir.ir.Location.name(name, place), caller
         return entry[0]
 
@@ -135,18 +143,20 @@ class _Module:
 
 
 @functools.lru_cache(maxsize=4096)
-def _file_location_at(position: source.Position | None) -> ir.Location:
+def _file_location(position: source.Position | None, inside: str) -> ir.Location:
+    """Return the location of a line; a file in the folder `inside` is relative to it."""
     if position is None:
         return mlir.ir.Location.unknown(mlir.context())
     # the name of a file may be no text, and MLIR's strings are
-    name = path_text(position.file)
+    name = path_text(position.file).removeprefix(inside)
     return mlir.ir.Location.file(name, position.line, position.column, mlir.context())
 
 
-def _stack_location(stack: Sequence[source.Position]) -> ir.Location:
+def _stack_location(stack: Sequence[source.Position], inside: str) -> ir.Location:
     """Return the location of a line and of the calls that lead to it, with the functions' names."""
     frames = [
-        mlir.ir.Location.name(position.function, _file_location_at(position)) for position in stack
+        mlir.ir.Location.name(position.function, _file_location(position, inside))
+        for position in stack
     ]
     return mlir.ir.Location.callsite(frames[0], frames[1:]) if frames[1:] else frames[0]
 

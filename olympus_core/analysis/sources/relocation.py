@@ -116,12 +116,13 @@ class Relocation:
             yield line
 
     def _located(self, path: str, line: int) -> Line:
-        """Return the current absolute path and line for a path and line of the compilation."""
+        """Return the current path and line for a path and line of the compilation."""
         file = self._known(path)
         if file is None:
             return path, line
         now = self._files[file]
-        return os.path.join(self.root, now), self.lines.get((file, line), (now, line))[1]
+        line = self.lines.get((file, line), (now, line))[1]
+        return (os.path.join(self.root, now) if os.path.isabs(path) else now), line
 
     def _known(self, path: str) -> str | None:
         """Return the file of the earlier build at a path, which may have been in another folder."""

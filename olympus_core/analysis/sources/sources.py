@@ -49,7 +49,8 @@ class SourceMap:
           >>> SourceMap.of(lowered.module, "/home/me/project").places[0]
           Place(file='', line=0, scope='', backward=False)
         """
-        inside = os.path.join(path_text(os.path.abspath(root)), "")
+        folder = os.path.abspath(root)
+        inside = os.path.join(path_text(folder), "")
         places, line_texts = [], dict[tuple[str, int], str]()
         reader, names, relative = Places(), hashlib.sha256(), dict[Place, Place]()
         for operation in nested_operations(module.operation):
@@ -59,7 +60,7 @@ class SourceMap:
             if shown is None:
                 shown = relative[place] = place._replace(file=place.file.removeprefix(inside))
                 if texts and shown.file:
-                    text = source_line(place.file, place.line)
+                    text = source_line(os.path.join(folder, place.file), place.line)
                     line_texts.update({(shown.file, shown.line): text} if text else {})
             places.append(shown)
         return SourceMap(names.hexdigest(), tuple(places), line_texts)

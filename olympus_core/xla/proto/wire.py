@@ -232,6 +232,33 @@ def edited(
     return b"".join([*pieces, data[begin:]])
 
 
+def without_field(data: bytes | memoryview, number: int) -> bytes:
+    """Return a message without the fields `number`, so that they have their default.
+
+    Raises ArtifactError if it is cut off.
+
+    >>> without_field(b"\\x08\\x01" + field(2, b"a"), 1) == field(2, b"a")
+    True
+    """
+    pieces, begin = list[bytes | memoryview](), 0
+    for tag, start, _, end in _positions(data):
+        if tag >> 3 == number:
+            pieces, begin = [*pieces, data[begin:start]], end
+    return b"".join([*pieces, data[begin:]])
+
+
+def with_sorted_fields(data: bytes | memoryview, number: int) -> bytes:
+    """Return a message with the contents of the fields `number`, texts or messages, in order.
+
+    Raises ArtifactError if it is cut off.
+
+    >>> with_sorted_fields(field(1, b"b") + field(1, b"a"), 1) == field(1, b"a") + field(1, b"b")
+    True
+    """
+    ordered = iter(sorted(map(bytes, Message(data).views(number))))
+    return edited(data, number, lambda _: next(ordered))
+
+
 def integer_field(data: bytes, number: int, value: int) -> bytes:
     """Return a message with the integer of a field replaced, if present; `value` is not negative.
 

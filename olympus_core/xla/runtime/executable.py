@@ -21,7 +21,7 @@ from olympus_core.xla.proto.buffer_assignment import (
     MemoryAnalysis,
     read_assignment,
 )
-from olympus_core.xla.proto.serialized import described
+from olympus_core.xla.proto.serialized import canonical, described
 from olympus_core.xla.proto.tpu_executable import optimized_module
 from olympus_core.xla.runtime.arrays import result_handler
 from olympus_core.xla.runtime.cpu import cpu_client
@@ -198,7 +198,8 @@ class _Program:
           ArtifactError: XLA cannot write it: it has run a comparison of its own, such as a sort's.
         """
         try:
-            return bytes(self._raw.serialize())
+            content = bytes(self._raw.serialize())
+            return canonical(content) if self.target.backend == "cpu" else content
         except JaxRuntimeError as error:
             raise ArtifactError(
                 f"XLA cannot write this executable as bytes: {error}",

@@ -16,7 +16,7 @@ from olympus_core.analysis.memory.memory import memory_of
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
 from olympus_core.xla.proto.buffer_assignment import read_assignment
-from olympus_core.xla.proto.serialized import described
+from olympus_core.xla.proto.serialized import canonical, described
 
 lax = olympus.lax
 F32 = np.ones((8, 8), np.float32)
@@ -139,3 +139,35 @@ def test_figures_of_a_simulated_assignment_are_queried_from_xla() -> None:
     figures = dict.fromkeys(xla.MemoryAnalysis._fields, 8)
     executable._raw = SimpleNamespace(get_compiled_memory_stats=lambda: SimpleNamespace(**figures))
     assert executable.memory() == xla.MemoryAnalysis(8, 8, 8, 8, 8, 8)
+
+
+def _nested(x: Any) -> Any:
+    def step(carry: Any, _: Any) -> Any:
+        branch = [lambda x: jnp.sort(x) * 2, lambda x: jnp.cumsum(jnp.sin(x))]
+        return olympus.lax.cond(carry.sum() > 0, *branch, carry), carry[0]
+
+    return olympus.lax.while_loop(
+        lambda x: x.sum() < 3, lambda x: olympus.lax.scan(step, x + 1, length=3)[0], x
+    )
+
+
+def test_each_compilation_of_a_program_has_equal_bytes() -> None:
+    lowered = olympus.jit(_nested).lower(np.ones(5, np.float32))
+    contents = set()
+    for count in range(3):
+        for i in range(count):  # the compiler numbers the programs of a process
+            olympus.jit(lambda x, i=i: x * (i + 2)).lower(1.0).compile()
+        executable = lowered.compile().executable
+        contents.add(executable.serialize())
+        assert bytes(executable._raw.serialize()) not in contents
+    (content,) = contents
+    assert canonical(content) == content
+    x = np.float32([1, -1, 0.5, 3, -2])
+    loaded = lowered.load(content)
+    np.testing.assert_array_equal(loaded(x[:5]), lowered.compile()(x[:5]))
+
+
+@pytest.mark.parametrize("damage", [lambda x: x[:50], lambda x: b"\xff" * 20, lambda x: b""])
+def test_bytes_of_another_form_have_no_canonical_form(damage: Any) -> None:
+    content = damage(bytes(compiled("loop")._raw.serialize()))
+    assert canonical(content) == content
