@@ -47,7 +47,6 @@ from olympus_core.base.context import source_root as source_root
 from olympus_core.base.dtypes import float0 as float0
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.base.source import name_scope as _name_scope
-from olympus_core.base.version import __version__ as __version__
 from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
 from olympus_core.control.checkpoint import checkpoint as checkpoint
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
@@ -96,6 +95,7 @@ from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import make_mesh as make_mesh
 from olympus_core.xla import target as target
 from olympus_core.xla import tpu_models as tpu_models
+from olympus_runtime.version import __version__ as __version__
 
 checkpoint_policies = _CheckpointPolicies
 jacobian = jacrev

@@ -63,6 +63,11 @@ from olympus_cli.workers.call import OnStage, call
     metavar="N",
     help="Include derivatives up to this order in a file of jax.export; the default is none.",
 )
+@click.option("--module", metavar="NAME", help="Name the module of a wheel.")
+@click.option("--function", metavar="NAME", help="Name the function of a wheel.")
+@click.option(
+    "--wheel-version", metavar="VERSION", help="Set the version of a wheel; 1.0 without it."
+)
 @output_option("the output", or_folder=True)
 @no_cache_option
 @time_limit_option
@@ -72,6 +77,9 @@ def command(
     name: str,
     stablehlo_version: str | None,
     vjp_order: int | None,
+    module: str | None,
+    function: str | None,
+    wheel_version: str | None,
     output: Path | Literal["-"] | None,
     no_cache: bool,
     time_limit: float | None,
@@ -85,15 +93,18 @@ def command(
       olympus export forward --format bytecode --stablehlo-version 1.9.0
       olympus export model:forward --shapes "x=f32[8,3]" --format jax-export
       olympus export forward.olympus --format stablehlo -o forward.mlir
+      olympus export forward.olympus --format wheel --module model -o dist
     """
-    options = ExportOptions(stablehlo_version, vjp_order)
+    options = ExportOptions(stablehlo_version, vjp_order, module, function, wheel_version)
     form = FORMATS[name]
     _check_options(name, form, options)
     if output == "-" and (as_json or isinstance(form, BundleFormat)):
         both = "--json" if as_json else f"--format {name}, which writes files"
         raise UsageError(f"`-o -` cannot be combined with {both}")
     spec = _unchanged(request.spec())
-    place = output or Path.cwd() / f"{spec.name}{form.suffix}"
+    place = output or (
+        Path.cwd() if form.suffix is None else Path.cwd() / f"{spec.name}{form.suffix}"
+    )
     if place != "-":
         (form.check if isinstance(form, BundleFormat) else check_writable)(place)
     if isinstance(form, ProgramFormat):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from olympus_cli.export import c, programs
+from olympus_cli.export import c, programs, wheel
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.program.stages import Program
 from olympus_cli.terminal.output import check_writable
@@ -29,12 +29,13 @@ class ProgramFormat:
 class BundleFormat:
     """A format that is made from a bundle; the program is compiled if it is not one.
 
-    `suffix` ends the default name of the output, a file or a folder. `check` raises UsageError,
+    `suffix` ends the default name of the output, a file or a folder; it is None for a format that
+    names its file itself, and the output is the folder. `check` raises UsageError,
     before the compilation, if the output cannot be written. `write` gets the bundle and the output,
     and returns the path that it wrote.
     """
 
-    suffix: str
+    suffix: str | None
     write: Callable[[Path, Path, ExportOptions], Path]
     options: tuple[str, ...] = ()
     check: Callable[[Path], None] = check_writable
@@ -48,4 +49,10 @@ FORMATS: dict[str, ProgramFormat | BundleFormat] = {
     "hlo-proto": ProgramFormat(".hlo.pb", programs.hlo_proto),
     "jax-export": ProgramFormat(".jax_export", programs.jax_export, ("vjp_order",)),
     "c": BundleFormat("-c", c.write, check=c.check_folder),
+    "wheel": BundleFormat(
+        None,
+        wheel.export_wheel,
+        ("module", "function", "wheel_version"),
+        check=wheel.check_wheel_folder,
+    ),
 }

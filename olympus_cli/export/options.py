@@ -11,6 +11,9 @@ class ExportOptions:
 
     stablehlo_version: str | None = None
     vjp_order: int | None = None
+    module: str | None = None
+    function: str | None = None
+    wheel_version: str | None = None
 
     def given(self) -> dict[str, object]:
         """Return the values of the given options by field."""

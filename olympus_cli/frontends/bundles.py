@@ -59,7 +59,7 @@ class BundleSource(ProgramOfFile):
 
     def _given(self) -> Iterator[tuple[str, ShapeSpec]]:
         """Yield the shapes that the target gives, by the names of the bundle's arguments."""
-        roots = _positional_roots(self.bundle)
+        roots = positional_roots(self.bundle)
         if len(self.spec.args) > len(roots):
             raise self._wrong(
                 f"{self.name} takes {len(roots)} positional arguments, and "
@@ -85,7 +85,7 @@ class BundleSource(ProgramOfFile):
         return with_line(UsageError(message, hint=hint), self.spec, "args")
 
 
-def _positional_roots(bundle: Bundle) -> list[str]:
+def positional_roots(bundle: Bundle) -> list[str]:
     """Return the names of the positional arguments; that of an argument without arrays is empty."""
     signature = bundle.manifest.signature
     names = iter(signature.arguments)

@@ -23,7 +23,6 @@ from olympus_core.artifact.shardings import (
     without_devices,
 )
 from olympus_core.artifact.stored_tree import Node
-from olympus_core.base import version
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError
 from olympus_core.placement.sharding import Sharding
@@ -31,6 +30,7 @@ from olympus_core.stages import stages
 from olympus_runtime.bundle_file import OLYMPUSPR
 from olympus_runtime.host import Host
 from olympus_runtime.manifest import MANIFEST, Member
+from olympus_runtime.version import __version__
 
 _T = TypeVar("_T")
 
@@ -90,7 +90,7 @@ def save(
         entry=entry,
         function=signature.name,
         signature=_signature(executables[0], static or {}),
-        versions={"olympus": version.__version__, **xla.versions()},
+        versions={"olympus": __version__, **xla.versions()},
         compiler_options=xla.checked_options(compiler_options),
         programs=where,
         executables=tuple(sorted(stored, key=lambda record: record.member)),

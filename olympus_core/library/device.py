@@ -15,7 +15,6 @@ from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.errors import ArgumentError
-from olympus_core.base.version import __version__
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -23,6 +22,7 @@ from olympus_core.jit import calling
 from olympus_core.placement.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.transforms import staging
+from olympus_runtime.version import __version__
 
 _T = TypeVar("_T")
 

@@ -19,7 +19,7 @@ PACKAGES = ("olympus_runtime", "olympus", "olympus_core", "olympus_cli")
 #: from itself and from the folders before it.
 ORDERS = {
     "olympus_runtime": [
-        *("quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
+        *("version", "quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
         *("manifest", "reading", "signatures", "bundle_file", "arguments"),
         *("bindings", "messages", "cpu", "accelerators", "buffers", "checks", "executable"),
         "program",
