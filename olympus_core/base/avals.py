@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base.dimensions.expression import SymbolicDim, is_symbolic_dim
+from olympus_core.base.errors import (
+    ArgumentError,
+    DTypeError,
+    InconclusiveDimensionOperation,
+    ShapeError,
+)
 
 if TYPE_CHECKING:
     from olympus_core.ir.typing import DTypeLike, ShapeLike
@@ -33,7 +39,7 @@ class ShapedArray:
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("dtype", "ndim", "shape", "size", "vma", "weak_type")
+    __slots__ = ("dtype", "is_symbolic", "ndim", "shape", "size", "vma", "weak_type")
     _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
     shape: Shape
     dtype: dtypes.DType
@@ -41,6 +47,8 @@ class ShapedArray:
     vma: frozenset[Any]
     ndim: int
     size: int
+    #: True if a dimension is an expression in variables
+    is_symbolic: bool
 
     def __new__(cls, shape: ShapeLike, dtype: DTypeLike, weak_type: bool = False) -> ShapedArray:
         """Return the type; raise ShapeError and DTypeError for an invalid shape or dtype."""
@@ -53,6 +61,7 @@ class ShapedArray:
         aval = object.__new__(cls)
         aval.shape, aval.dtype, aval.weak_type, aval.vma = shape, dtype, weak_type, vma
         aval.ndim, aval.size = len(shape), math.prod(shape)
+        aval.is_symbolic = any(map(is_symbolic_dim, shape))
         return aval
 
     def __repr__(self) -> str:
@@ -135,6 +144,8 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
     """
     try:
         result: Shape = tuple(map(operator.index, as_sequence(shape)))
+    except InconclusiveDimensionOperation:
+        return _symbolic_shape(as_sequence(shape), what)
     except TypeError as error:
         raise ShapeError(
             f"{what} must be an int or a sequence of ints, and is {value_text(shape)}",
@@ -143,6 +154,29 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
         ) from None
     if result and min(result) < 0:
         raise ShapeError(f"{what} must have no negative dimension, and is {result}")
+    return result
+
+
+def dimension(n: Any) -> Any:
+    """Return a size as an int, and a symbolic one unchanged; raise TypeError for others.
+
+    >>> dimension(numpy.int32(3))
+    3
+    """
+    return n if n.__class__ is SymbolicDim else operator.index(n)
+
+
+def _symbolic_shape(shape: Sequence[Any], what: str) -> Shape:
+    """Return a shape with symbolic sizes; raise ShapeError for one that is always negative."""
+    try:
+        result = tuple(map(dimension, shape))
+    except TypeError:
+        raise ShapeError(
+            f"{what} must be an int or a sequence of ints, and is {value_text(shape)}"
+        ) from None
+    for n in result:
+        if n.scope.bounds(n)[1] < 0 if isinstance(n, SymbolicDim) else n < 0:
+            raise ShapeError(f"{what} must have no negative dimension, and is {result}")
     return result
 
 
@@ -280,6 +314,8 @@ def shape_of(x: Any) -> Shape:
     shape = getattr(x, "shape", None)
     if isinstance(shape, tuple):
         return shape
+    if x.__class__ is SymbolicDim:
+        return ()
     return shape_of(x.__jax_array__()) if hasattr(x, "__jax_array__") else np.shape(x)
 
 
@@ -296,5 +332,6 @@ def _scalar_rule(scalar: type) -> Callable[[Any], ShapedArray]:
 
 for _cls in (bool, int, float, complex):
     register_aval(_cls, _scalar_rule(_cls))
+register_aval(SymbolicDim, _scalar_rule(int))
 register_aval(np.ndarray, _numpy_aval)
 register_aval(np.generic, _numpy_aval)

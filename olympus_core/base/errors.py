@@ -32,6 +32,7 @@ __all__ = [
     "ExchangeError",
     "FrozenError",
     "GateError",
+    "InconclusiveDimensionOperation",
     "IndexingError",
     "InternalError",
     "KeyReuseError",
@@ -112,6 +113,10 @@ class LeakedTracerError(TraceError, TypeError):
 
 class ShapeError(TraceError, TypeError, ValueError):
     """Raised when the shapes of an operation's operands do not match."""
+
+
+class InconclusiveDimensionOperation(TraceError, TypeError, ValueError):
+    """Raised when the constraints do not decide a comparison of symbolic dimensions."""
 
 
 class DTypeError(TraceError, TypeError):

@@ -135,6 +135,11 @@ def is_internal(filename: str) -> bool | None:
     return _internal[filename]
 
 
+def is_own(filename: str) -> bool:
+    """Return True if a file belongs to OLYMPUS, or to a folder that `mark_caller` has marked."""
+    return is_internal(filename) is None or os.path.abspath(filename).startswith(_PACKAGES)
+
+
 def mark_caller(folder: str | os.PathLike[str]) -> None:
     """Mark a folder of code that calls users' functions for them, such as a build tool's.
 

@@ -93,6 +93,9 @@ def lower(
     neither "auto" nor "off".
     """
     platform = xla.platform_of(target)
+    if any(a.is_symbolic for a in program.in_avals):
+        # the forms for one platform depend on sizes
+        entry, repeats = entry._replace(portable=True), "off"
     source, outlined = program, tuple[Block, ...]()
     if program.effects:
         program = simplify(without_effects(program))

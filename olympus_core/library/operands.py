@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TraceError
 from olympus_core.ir.tracer import Array
@@ -55,6 +56,8 @@ def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 
 def scalar(value: Any, dtype: DType) -> Any:
     """Return a value as a NumPy scalar of a dtype: a strongly typed literal of the IR."""
+    if is_symbolic_dim(value):
+        return convert(value, dtype)
     if value.__class__ is int:  # only ints are cached: 0.0 and -0.0 would be one key
         return _int_scalar(value, dtype)
     with np.errstate(all="ignore"):

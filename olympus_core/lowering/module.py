@@ -20,8 +20,10 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import gc_pause, source
-from olympus_core.base.avals import Shape, ShapedArray
+from olympus_core.base.avals import Shape, ShapedArray, shaped
 from olympus_core.base.context import state
+from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import LoweringError, TraceError
 from olympus_core.base.regular_files import path_text
 from olympus_core.ir.dce_cse import simplify
@@ -35,6 +37,7 @@ from olympus_core.lowering.emitting import EmittingTrace
 from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir import dynamic
 from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.sharding import PartitionSpec
@@ -57,6 +60,8 @@ class Manual(NamedTuple):
         return len(self.names) == len(self.mesh.axis_names)
 
 
+#: the type of the value of a dimension variable
+_SIZE = shaped((), dynamic.SIZE)
 #: the operations that run one of their programs, or theirs any number of times
 _DECIDING = frozenset(["stablehlo.case", "stablehlo.if", "stablehlo.while"])
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
@@ -295,7 +300,10 @@ class LoweringContext:
         value = np.asarray(literal.value, literal.aval.dtype)
         key = (value.dtype, value.tobytes(), shape)
         constant = self.constants.get(key)
-        if constant is None:
+        if constant is None and any(is_symbolic_dim(n) for n in shape):
+            aval = shaped(shape, value.dtype)
+            constant = self.constants[key] = mlir.broadcast(self.constant(literal), aval)
+        elif constant is None:
             full = np.broadcast_to(value, shape) if shape else value
             constant = self.constants[key] = mlir.constant(full)
         return constant
@@ -334,6 +342,7 @@ class LoweringContext:
         With `is_outlined`, XLA's compiler does not inline the call.
         """
         symbol = _function_for(self.module, program, name, is_outlined)
+        operands = (*dynamic.variables(), *operands)
         types = [mlir.tensor_type(a) for a in program.out_avals]
         attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         if is_outlined:
@@ -381,7 +390,26 @@ class LoweringContext:
             _emit_applied(self.module, run, symbol, location, self.avals_in, self.avals_out)
         types = [mlir.tensor_type(a) for a in self.avals_out]
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
-        return list(mlir.op("func.call", types, operands, callee).results)
+        return list(mlir.op("func.call", types, (*dynamic.variables(), *operands), callee).results)
+
+    def function(
+        self,
+        name: str,
+        avals: Sequence[ShapedArray],
+        body: Callable[..., Sequence[ir.Value]],
+    ) -> str:
+        """Emit a function of the module that returns `body` of its arguments; return its symbol."""
+        ir, symbol = mlir.ir, self.module.unique(name)
+        types = [mlir.tensor_type(a) for a in avals]
+        with ir.InsertionPoint(self.module.body), ir.Location.unknown():
+            results = types[: len(types) // 2]
+            function = mlir.func.FuncOp(
+                symbol, ir.FunctionType.get(types, results), visibility="private"
+            )
+        block = function.add_entry_block([ir.Location.unknown()] * len(types))
+        with ir.InsertionPoint(block), ir.Location.unknown():
+            mlir.op("func.return", (), body(*block.arguments))
+        return symbol
 
     def region(
         self, region: ir.Region, program: Olympuspr, captured: Sequence[ir.Value] = ()
@@ -491,19 +519,37 @@ def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:
 
 def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool) -> Any:
     ir = mlir.ir
+    sizes = dynamic.names() if private else ()
     kind = ir.FunctionType.get(
-        [mlir.tensor_type(a) for a in program.in_avals],
+        [mlir.tensor_type(a) for a in (*[_SIZE] * len(sizes), *program.in_avals)],
         [mlir.tensor_type(a) for a in program.out_avals],
     )
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         function = mlir.func.FuncOp(name, kind, visibility="private" if private else "public")
-    block = function.add_entry_block([ir.Location.unknown()] * len(program.invars))
+    block = function.add_entry_block([ir.Location.unknown()] * len(kind.inputs))
     module.around = ()
     with ir.InsertionPoint(block), ir.Location.unknown():
-        ctx = LoweringContext(module, inner=private)
-        results = lower_eqns(ctx, program, list(block.arguments))
-        mlir.op("func.return", (), results)
+        arguments = list(block.arguments)
+        variables = dict(zip(sizes, arguments, strict=False))
+        if not private:
+            variables = _entry_dimensions(program, arguments)
+        with dynamic.function_dimensions(variables):
+            ctx = LoweringContext(module, inner=private)
+            results = lower_eqns(ctx, program, arguments[len(sizes) :])
+            mlir.op("func.return", (), results)
     return function
+
+
+def _entry_dimensions(program: Olympuspr, arguments: Sequence[ir.Value]) -> dict[str, ir.Value]:
+    """Emit the values of the dimension variables, from the shapes of the arguments."""
+    if not any(a.is_symbolic for a in program.in_avals):
+        return {}
+    steps = solved(program.in_avals).steps
+    variables: dict[str, ir.Value] = {}
+    for step in steps:
+        size = mlir.dimension_size(arguments[step.argument], step.axis, _SIZE)
+        variables[step.variable] = dynamic.solved_value(step, size, variables)
+    return variables
 
 
 def _emit_applied(
@@ -516,13 +562,18 @@ def _emit_applied(
 ) -> None:
     """Emit the function of a module that `fun` is for operands of types `ins`."""
     ir = mlir.ir
-    kind = ir.FunctionType.get(*([mlir.tensor_type(a) for a in avals] for avals in (ins, outs)))
+    sizes = dynamic.names()
+    every = (*[_SIZE] * len(sizes), *ins)
+    kind = ir.FunctionType.get(*([mlir.tensor_type(a) for a in avals] for avals in (every, outs)))
     with ir.InsertionPoint(module.body), location:
         function = mlir.func.FuncOp(name, kind, visibility="private")
-        block = function.add_entry_block([location] * len(ins))
+        block = function.add_entry_block([location] * len(every))
         trace = EmittingTrace(LoweringContext(module))
-        with ir.InsertionPoint(block), using_trace(trace):
-            mlir.op("func.return", (), trace.run(fun, block.arguments, ins))
+        arguments = list(block.arguments)
+        variables = dict(zip(sizes, arguments, strict=False))
+        inside = dynamic.function_dimensions(variables)
+        with ir.InsertionPoint(block), using_trace(trace), inside:
+            mlir.op("func.return", (), trace.run(fun, arguments[len(sizes) :], ins))
 
 
 def lower_module(

@@ -21,6 +21,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
@@ -148,7 +149,21 @@ def tensor_type(aval: ShapedArray) -> ir.Type:
     """Return the tensor type of an aval."""
     with context():
         loc = ir.Location.unknown()
-        return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=loc)
+        shape = aval.shape
+        if aval.is_symbolic:
+            unknown = ir.ShapedType.get_dynamic_size()
+            shape = tuple([unknown if is_symbolic_dim(n) else n for n in shape])
+        return ir.RankedTensorType.get(shape, element_type(aval.dtype), loc=loc)
+
+
+class SymbolicValues(NamedTuple):
+    """The values of an attribute of sizes of which some are symbolic; it has no form in MLIR."""
+
+    values: tuple[Any, ...]
+
+
+#: the functions that emit operations with symbolic sizes in another form: `dynamic.py`
+dynamic_forms: dict[str, Callable[[ShapedArray, Sequence[Any], dict[str, Any]], Any]] = {}
 
 
 def op(
@@ -168,15 +183,45 @@ def op1(
     operands: Sequence[ir.Value],
     attributes: dict[str, ir.Attribute] | None = None,
 ) -> ir.Value:
-    """Emit an operation with one result of type `aval`, and return that result."""
-    operation = ir.Operation.create(name, (tensor_type(aval),), operands, attributes)
+    """Emit an operation with one result of type `aval`, and return that result.
+
+    With symbolic sizes it has another form.
+    """
+    if aval.is_symbolic and name in dynamic_forms:
+        return dynamic_forms[name](aval, operands, attributes or {})
+    try:
+        operation = ir.Operation.create(name, (tensor_type(aval),), operands, attributes)
+    except TypeError:
+        if not any(isinstance(x, SymbolicValues) for x in (attributes or {}).values()):
+            raise
+        return dynamic_forms[name](aval, operands, attributes or {})
     result: ir.Value = operation.result
     return result
 
 
+def created(
+    name: str, aval: ShapedArray, operands: Sequence[ir.Value], attributes: dict[str, ir.Attribute]
+) -> ir.Value:
+    """Emit an operation with one result as `op1`, in this form also with symbolic sizes."""
+    result: ir.Value = ir.Operation.create(name, (tensor_type(aval),), operands, attributes).result
+    return result
+
+
+def reshaped(value: ir.Value, aval: ShapedArray) -> ir.Value:
+    """Emit a reshape to type `aval`."""
+    return op1("stablehlo.reshape", aval, (value,))
+
+
+def dimension_size(value: ir.Value, axis: int, aval: ShapedArray) -> ir.Value:
+    """Emit the length of an axis, as an int32 scalar of type `aval`."""
+    return op1("stablehlo.get_dimension_size", aval, (value,), {"dimension": i64_attr(axis)})
+
+
 @functools.cache
-def i64_array(values: tuple[int, ...]) -> ir.Attribute:
-    """Return `array<i64: ...>`."""
+def i64_array(values: tuple[int, ...]) -> Any:
+    """Return `array<i64: ...>`; `SymbolicValues` if a value is symbolic."""
+    if any(is_symbolic_dim(n) for n in values):
+        return SymbolicValues(values)
     return ir.DenseI64ArrayAttr.get(values, context())
 
 
@@ -276,14 +321,19 @@ def constant(value: Any) -> ir.Value:
 
 
 def full(aval: ShapedArray, value: Any) -> ir.Value:
-    """Emit a constant of type `aval` whose elements all are the scalar `value`."""
+    """Emit a constant of type `aval` whose elements all are the scalar or the size `value`."""
+    if is_symbolic_dim(value):
+        return dynamic_forms["stablehlo.constant"](aval, (), {"value": value})
     scalar = np.asarray(value).astype(aval.dtype)
+    if aval.is_symbolic:
+        return broadcast(constant(scalar), aval)
     return constant(np.broadcast_to(scalar, aval.shape))
 
 
 def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) -> ir.Value:
     """Emit a broadcast of `value` to `aval`; its axis i becomes axis `dims[i]`."""
-    if dims == tuple(range(aval.ndim)) and value.type == tensor_type(aval):
+    is_same = dims == tuple(range(aval.ndim)) and value.type == tensor_type(aval)
+    if is_same and not aval.is_symbolic:
         return value
     return op1(
         "stablehlo.broadcast_in_dim", aval, (value,), {"broadcast_dimensions": i64_array(dims)}

@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import (
     elementwise_constant,
@@ -35,7 +36,7 @@ def fits_order_key(x: ShapedArray) -> bool:
     """Return True if keys can hold the elements and positions, and `x` is large enough."""
     kind = dtypes.kind(x.dtype)
     narrow = dtypes.long_name(x.dtype) in _FLOATS or (kind in "biu" and x.dtype.itemsize <= 4)
-    return narrow and _FEW <= x.size < 2**31
+    return narrow and known_at_least(x.size, _FEW) and not known_at_least(x.size, 2**31)
 
 
 def key_and_position(x: Any, axis: int, *, rising: bool = True) -> Any:

@@ -8,12 +8,14 @@ depends on another.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
+from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.base.source import Source
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
@@ -55,8 +57,9 @@ def _counter(shape: Shape, dtype: np.dtype[Any]) -> Any:
     for axis in reversed(range(len(shape))):
         dimension = {"iota_dimension": mlir.i64_attr(axis)}
         index = mlir.op1("stablehlo.iota", aval, (), dimension)
-        if stride > 1:
-            index = mlir.op1("stablehlo.multiply", aval, (index, mlir.full(aval, stride)))
+        if is_symbolic_dim(stride) or stride > 1:
+            factor = mlir.full(aval, stride)
+            index = mlir.op1("stablehlo.multiply", aval, (index, factor))
         total = index if total is None else mlir.op1("stablehlo.add", aval, (index, total))
         stride *= shape[axis]
     return mlir.full(aval, 0) if total is None else total
@@ -64,7 +67,7 @@ def _counter(shape: Shape, dtype: np.dtype[Any]) -> Any:
 
 def _counters(shape: Shape) -> tuple[Any, Shape, Any]:
     """Return the counters' high words, the high words' shape, and the low words."""
-    if np.prod(shape, dtype=object) < 2**32:
+    if not known_at_least(math.prod(shape), 2**32):
         return mlir.full(_WORD, 0), (), _counter(shape, UINT32)
     wide, aval = shaped(shape, UINT64), shaped(shape, UINT32)
     index = _counter(shape, UINT64)

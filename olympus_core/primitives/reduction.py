@@ -14,6 +14,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TransformError
 from olympus_core.ir.axis_orders import Order, Reordered, renumbered
@@ -374,7 +375,9 @@ class ArgExtremum(SingleResult):
 
 def _is_packed(x: ShapedArray, axis: int) -> bool:
     """Return True if a search along an axis is faster on keys with positions in them."""
-    return dtypes.kind(x.dtype) == "f" and x.shape[axis] >= _LONG and fits_order_key(x)
+    return (
+        dtypes.kind(x.dtype) == "f" and known_at_least(x.shape[axis], _LONG) and fits_order_key(x)
+    )
 
 
 class Reduce(MultipleResults):

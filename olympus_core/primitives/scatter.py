@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.errors import DTypeError, TransformError
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
@@ -212,7 +213,7 @@ def _alone(indices: Any, params: dict[str, Any]) -> bool:
 def _chosen(shape: Shape, indices: Any, updates: Shape, params: dict[str, Any]) -> tuple[Any, Any]:
     """Return masks of the operand's elements that stay and of the updates that are written."""
     count = math.prod(updates)
-    dtype = np.dtype("uint32" if count < 2**32 - 1 else "uint64")
+    dtype = np.dtype("uint32" if not known_at_least(count, 2**32 - 1) else "uint64")
     flat = op.iota(shape=(count,), dimension=0, dtype=dtype)
     numbers = reshape(op.add(flat, dtype.type(1)), updates)
     none = dtype.type(0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of
+from olympus_core.base.dimensions.expression import known_at_least, max_dim
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.axis_orders import Order, Reordered, along_axes
 from olympus_core.ir.primitive import Avals, Batched, Linear, LinearPrimitive, SingleResult, op
@@ -290,11 +291,11 @@ class Pad(SingleResult):
             )
         shape = tuple(
             [
-                low + high + n + interior * max(0, n - 1)
+                low + high + n + (interior and interior * max_dim(0, n - 1))
                 for n, (low, high, interior) in zip(x.shape, config, strict=True)
             ]
         )
-        if any(n < 0 for n in shape):
+        if any(known_at_least(-n, 1) for n in shape):
             raise ShapeError(f"pad of {x.short_name()} by {config} cuts off more than there is")
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
 

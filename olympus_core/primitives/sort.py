@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.olympuspr import Eqn
 from olympus_core.ir.primitive import Batched, MultipleResults, op
@@ -108,7 +109,7 @@ class Sort(MultipleResults):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         shape, axis = shape_of(primals[0]), params["dimension"]
-        dtype = np.dtype("int32" if shape[axis] < 2**31 else "int64")
+        dtype = np.dtype("int64" if known_at_least(shape[axis], 2**31) else "int32")
         positions = op.iota(shape=shape, dimension=axis, dtype=dtype)
         *outs, order = self.bind(*primals, positions, **params)
         moved = [None if t is None else along(t, order, axis) for t in tangents]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ShapeError, TransformError
 from olympus_core.ir.axis_orders import Order, Reordered, along_axes, most_common
 from olympus_core.ir.olympuspr import Olympuspr
@@ -28,6 +29,7 @@ from olympus_core.ir.primitive import (
     op,
 )
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir import dynamic
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_kinds,
@@ -101,7 +103,9 @@ def window_shape(name: str, shape: Shape, params: dict[str, Any]) -> Shape:
 
 
 def pairs_attr(pairs: Padding) -> ir.Attribute:
-    """Return pairs of ints as a dense attribute of shape (n, 2)."""
+    """Return pairs of ints as a dense attribute of shape (n, 2); symbolic ones unchanged."""
+    if any(is_symbolic_dim(n) for pair in pairs for n in pair):
+        return mlir.SymbolicValues(tuple(pairs))
     return mlir.dense(np.asarray(pairs, np.int64).reshape(-1, 2))
 
 
@@ -175,11 +179,15 @@ def emit_reduce_window(
 ) -> Any:
     """Emit `stablehlo.reduce_window`; `body` emits the result for two scalars."""
     out = ctx.aval_out
+    attributes = _attributes(params)
+    if any(isinstance(x, mlir.SymbolicValues) for x in attributes.values()):
+        reducer = ctx.function("reducer", (out.update(shape=()),) * 2, body)
+        return dynamic.reduce_window(out, (operand, init), attributes, reducer)
     operation = mlir.op(
         "stablehlo.reduce_window",
         (mlir.tensor_type(out),),
         (operand, init),
-        _attributes(params),
+        attributes,
         regions=1,
     )
     fill_region(operation, (out.update(shape=()),), body)

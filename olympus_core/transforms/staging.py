@@ -18,6 +18,7 @@ from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base import dtypes, gc_pause, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
+from olympus_core.base.dimensions.expression import SymbolicDim
 from olympus_core.base.errors import LeakedTracerError, OlympusError, TraceError
 from olympus_core.base.source import Source
 from olympus_core.ir import pretty as _printer  # noqa: F401  (makes staged programs printable)
@@ -35,6 +36,7 @@ from olympus_core.ir.primitive import Primitive
 from olympus_core.ir.trace import record_varying_axes, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import pvary_p
+from olympus_core.primitives.dimension import dimension_params, dimension_value_p
 from olympus_core.transforms.flat import check_leaks
 
 
@@ -163,6 +165,9 @@ class StagingTrace:
             if cls is int and x.bit_length() > 31:
                 dtypes.check_python_int(x, aval.dtype)
             return Literal(x, aval)
+        if cls is SymbolicDim:
+            value: StagedTracer = self.process(dimension_value_p, (), dimension_params(x))
+            return value.variable
         if isinstance(x, np.generic):
             key = cls, get_aval(x), x.tobytes()
             if (literal := self.literals.get(key)) is None:

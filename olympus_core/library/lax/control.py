@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from olympus_core.base import dtypes, tree
-from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.avals import ShapedArray, dimension, get_aval
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import (
@@ -485,7 +485,7 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
         raise ShapeError("scan folds over leading axes, and one of the xs is a scalar")
     lengths = {s[0] for s in shapes}
     if length is not None:
-        lengths.add(operator.index(length))
+        lengths.add(dimension(length))
     if not lengths:
         raise TransformError("scan needs a length if xs has no arrays")
     if len(lengths) > 1:
@@ -495,7 +495,7 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
         )
         length_text = f", and length is {length}" if length is not None else ""
         raise ShapeError(f"scan needs leading axes of one length: {leaf_lengths}{length_text}")
-    return int(lengths.pop())
+    return lengths.pop()
 
 
 @overload

@@ -6,14 +6,14 @@ within the array.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.avals import Shape, canonical_shape, dimension, get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import IndexingError, RangeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
@@ -101,7 +101,7 @@ def pad(
     >>> pad(array([1, 2, 3]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
-    config = tuple([tuple([operator.index(n) for n in c]) for c in padding_config])
+    config = tuple([tuple([dimension(n) for n in c]) for c in padding_config])
     if isinstance(operand, Array):
         nothing = config == ((0, 0, 0),) * operand.aval.ndim
         if nothing and get_aval(padding_value).dtype == operand.dtype:
@@ -125,9 +125,9 @@ def slice(
     """
     return slicing.slice_p.bind(
         operand,
-        start_indices=tuple([operator.index(i) for i in start_indices]),
-        limit_indices=tuple([operator.index(i) for i in limit_indices]),
-        strides=None if strides is None else tuple([operator.index(i) for i in strides]),
+        start_indices=tuple([dimension(i) for i in start_indices]),
+        limit_indices=tuple([dimension(i) for i in limit_indices]),
+        strides=None if strides is None else tuple([dimension(i) for i in strides]),
     )
 
 
@@ -157,7 +157,7 @@ def slice_in_dim(
 
 
 def _bound(index: int | None, length: int, default: int) -> int:
-    bound = default if index is None else operator.index(index)
+    bound = default if index is None else dimension(index)
     return bound + length if bound < 0 else bound
 
 
@@ -171,7 +171,7 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
     Array([7], dtype=int32)
     """
     shape = shape_of(operand)
-    position, place = canonical_axis(axis, len(shape)), operator.index(index)
+    position, place = canonical_axis(axis, len(shape)), dimension(index)
     length = shape[position]
     if not -length <= place < length:
         raise IndexingError(f"index {place} is out of bounds for axis {position} of {length}")
@@ -210,8 +210,12 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
 
     An index out of range of `dtype` is out of bounds of the axis in `dtype` too.
     """
+    if is_symbolic_dim(index):
+        return convert(index + length if wrap and index < 0 else index, dtype)
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         position = int(index) + (length if wrap and index < 0 else 0)
+        if is_symbolic_dim(position):
+            return convert(position, dtype)
         if dtypes.kind(dtype) in "iu":
             limits = dtypes.iinfo(dtype)
             if not limits.min <= position <= limits.max:
@@ -224,7 +228,8 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
         index = _narrowed(index, dtype)
     if not wrap or dtypes.kind(dtype) == "u":
         return index
-    zero, size = dtype.type(0), dtype.type(length)
+    zero = dtype.type(0)
+    size = convert(length, dtype) if is_symbolic_dim(length) else dtype.type(length)
     return select_n_p.bind(lt_p.bind(index, zero), index, add_p.bind(index, size))
 
 
@@ -306,7 +311,7 @@ def dynamic_slice_in_dim(
     shape = shape_of(operand)
     position = canonical_axis(axis, len(shape))
     sizes = list(shape)
-    sizes[position] = operator.index(slice_size)
+    sizes[position] = dimension(slice_size)
     starts = _along(shape, start_index, position)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 

@@ -232,8 +232,8 @@ def dot_product_attention(
     if mask is not None and mask.dtype != dtypes.bool_:
         raise DTypeError(f"attention needs a bool mask, and got {mask.aval.long_name()}")
     lengths = (
-        _lengths("query_seq_lengths", query_seq_lengths, len(query)),
-        _lengths("key_value_seq_lengths", key_value_seq_lengths, len(query)),
+        _lengths("query_seq_lengths", query_seq_lengths, query.shape[0]),
+        _lengths("key_value_seq_lengths", key_value_seq_lengths, query.shape[0]),
     )
     window = local_window_size
     if isinstance(window, int):

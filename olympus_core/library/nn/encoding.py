@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import dimension, get_aval
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -47,7 +46,7 @@ def one_hot(
 
 @composite(static_argnames=("num_classes", "dtype", "axis"))
 def _one_hot(x: Any, *, num_classes: int, dtype: DTypeLike | None, axis: int) -> Array:
-    x, count = asarray(x), operator.index(num_classes)
+    x, count = asarray(x), dimension(num_classes)
     if not _has_classes(get_aval(x).dtype, count):
         x = convert(x, dtypes.default_dtype("i"))
     aval = get_aval(x)

@@ -12,6 +12,7 @@ from typing import Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, canonical_shape, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -50,7 +51,9 @@ def _shuffle(key: Any, x: Array, axis: int) -> Array:
     The sort uses three times as many random bits as distinct keys of all elements need.
     """
     size = get_aval(x).size
-    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+    # a symbolic size has at most 2**31 elements
+    most = 2**31 if is_symbolic_dim(size) else max(1, size)
+    rounds = math.ceil(3 * math.log(most) / math.log(2**32 - 1))
     for _ in range(rounds):
         key, word_key = subkeys(key)
         words = random_bits_p.bind(word_key, bit_width=32, shape=get_aval(x).shape)

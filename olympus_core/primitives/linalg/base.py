@@ -17,6 +17,7 @@ from olympus_core.base.avals import Shape, ShapedArray, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.primitive import Batched, Primitive
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir import dynamic
 from olympus_core.primitives.elementwise.base import BOOL, at_front
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ge_p, le_p
 
@@ -126,6 +127,23 @@ def lapack(
     }
     if overwritten:
         attributes["output_operand_aliases"] = _aliases(overwritten, len(outs))
+    return call_with_shapes(attributes, operands, outs)
+
+
+def call_with_shapes(
+    attributes: dict[str, ir.Attribute], operands: Sequence[ir.Value], outs: Sequence[ShapedArray]
+) -> list[ir.Value]:
+    """Emit a custom call; symbolic shapes of results are operands of it."""
+    if any(a.is_symbolic for a in outs):
+        shapes = [dynamic.size_vector(a.shape) for a in outs]
+        places = np.arange(len(operands), len(operands) + len(shapes), dtype=np.int64)
+        operands = (*operands, *shapes)
+        attributes = attributes | {"indices_of_shape_operands": mlir.dense(places)}
+        if "operand_layouts" in attributes:
+            vectors = ["dense<0> : tensor<1xindex>"] * len(shapes)
+            layouts = [str(x) for x in attributes["operand_layouts"]]
+            text = f"[{', '.join([*layouts, *vectors])}]"
+            attributes["operand_layouts"] = mlir.parsed_attr(text)
     types = [mlir.tensor_type(a) for a in outs]
     return list(mlir.op("stablehlo.custom_call", types, operands, attributes).results)
 

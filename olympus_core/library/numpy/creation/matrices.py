@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import shape_of
+from olympus_core.base.avals import dimension, shape_of
 from olympus_core.base.context import switched
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
@@ -64,7 +63,7 @@ def eye(
 
 def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
     """Return the sizes as Python ints; raise ShapeError for a negative one."""
-    checked = tuple(map(operator.index, sizes))
+    checked = tuple(map(dimension, sizes))
     if any(n < 0 for n in checked):
         raise ShapeError(f"{name} needs sizes >= 0, and got {checked}")
     return checked

@@ -14,6 +14,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import shape_of
 from olympus_core.base.context import switched
+from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.ir.conversions import size_remedy
@@ -61,7 +62,7 @@ def arange(
         if shape_of(x):
             raise ShapeError(f"arange needs scalars, and got an array of shape {shape_of(x)}")
     target_dtype = requested_dtype("arange", dtype, result_type(*arguments))
-    bounds = [np.asarray(x).item() for x in arguments]
+    bounds: list[Any] = [x if is_symbolic_dim(x) else np.asarray(x).item() for x in arguments]
     if any(isinstance(x, complex) for x in bounds):
         raise DTypeError(
             "arange needs bounds and a step that have an order, and got complex numbers",
@@ -71,8 +72,23 @@ def arange(
         bounds = [0, *bounds]
     first, last = bounds[:2]
     by = bounds[2] if len(bounds) == 3 else 1
-    count = max(math.ceil((last - first) / by), 0)
+    if any(is_symbolic_dim(x) for x in bounds):
+        count = _symbolic_count(first, last, by)
+    else:
+        count = max(math.ceil((last - first) / by), 0)
     return placed(progression(first, by, count, target_dtype), device)
+
+
+def _symbolic_count(first: Any, last: Any, by: Any) -> Any:
+    """Return the number of steps of a range with symbolic bounds."""
+    if not all(is_symbolic_dim(x) or isinstance(x, int) for x in (first, last, by)):
+        raise ConcretizationError(
+            "arange needs ints or symbolic dimensions as bounds if one is symbolic, and got "
+            f"{first}, {last} and {by}"
+        )
+    if by < 0:
+        first, last, by = -first, -last, -by
+    return max_dim((last - first + by - 1) // by, 0)
 
 
 def progression(first: Any, step: Any, count: int, dtype: DType) -> Array:

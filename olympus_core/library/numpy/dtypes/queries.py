@@ -12,6 +12,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.base.context import enable_x64
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, DTypeError
 from olympus_core.ir.tracer import Array
@@ -133,7 +134,11 @@ def _entry(x: Any) -> tuple[DType, builtins.bool]:
         return _WEAK[x], True
     if x is None:
         return dtypes.default_dtype("f"), False
-    if isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(x):
+    if (
+        isinstance(x, (Array, np.ndarray, np.generic))
+        or dtypes.is_python_scalar(x)
+        or is_symbolic_dim(x)
+    ):
         aval = get_aval(x)
         return aval.dtype, aval.weak_type
     return dtypes.canonicalize(x), False

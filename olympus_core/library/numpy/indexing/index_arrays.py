@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import as_sequence, get_aval, shape_of
+from olympus_core.base.avals import as_sequence, dimension, get_aval, shape_of
 from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
@@ -133,7 +132,7 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     (Array([1], dtype=int32), Array([2], dtype=int32))
     """
     indices, _ = operand("unravel_index", indices)
-    sizes = tuple(operator.index(n) for n in as_sequence(shape))
+    sizes = tuple(dimension(n) for n in as_sequence(shape))
     total = math.prod(sizes)
     flat = asarray(indices)
     flat = choose("unravel_index", flat < 0, flat + total, flat).clip(0, max(total - 1, 0))

@@ -18,8 +18,10 @@ import numpy as np
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least, symbolic_slice
 from olympus_core.base.errors import (
     DTypeError,
+    InconclusiveDimensionOperation,
     IndexingError,
     NonConcreteBooleanIndexError,
     ShapeError,
@@ -186,12 +188,19 @@ def _span(i: slice, length: int, position: int) -> StaticSlice:
                 hint="use olympus.lax.dynamic_slice, which has a static size and a traced start",
             )
     try:
-        start, stop, step = i.indices(length)
+        if is_symbolic_dim(length) or any(map(is_symbolic_dim, (i.start, i.stop))):
+            start, size, step = symbolic_slice(i, length)
+        else:
+            start, stop, step = i.indices(length)
+            size = len(range(start, stop, step))
+    except (InconclusiveDimensionOperation, ShapeError):
+        raise
     except TypeError:
         raise IndexingError(f"the bounds of a slice are ints or None, and not {i!r}") from None
     except ValueError:
         raise ShapeError("the step of a slice cannot be zero") from None
-    size = len(range(start, stop, step))
+    if is_symbolic_dim(size):
+        return StaticSlice(start, size, step)
     return StaticSlice(start, size, step if size > 1 else 1) if size else StaticSlice(0, 0, 1)
 
 
@@ -357,7 +366,7 @@ def coordinates(plan: Plan, arrays: Sequence[Any], shape: Shape, wrap: bool) -> 
 
     Negative coordinates count from the end of their axis if `wrap`.
     """
-    dtype = np.dtype("int64" if max(shape, default=0) > 2**31 - 1 else "int32")
+    dtype = np.dtype("int64" if any(known_at_least(n, 2**31) for n in shape) else "int32")
     rest = iter(arrays)
     values = []
     for column in plan.columns:

@@ -6,14 +6,13 @@ Widths are static.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.avals import dimension, get_aval, shape_of
 from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, NestedArrayLike
@@ -180,7 +179,7 @@ def _padded_axis(x: Array, axis: int, width: tuple[int, int], mode: str, option:
 def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     try:
         pairs = _sides("a pair of widths", pad_width, ndim)
-        widths = tuple((operator.index(b), operator.index(a)) for b, a in pairs)
+        widths = tuple((dimension(b), dimension(a)) for b, a in pairs)
     except TypeError as e:
         if isinstance(e, (ShapeError, ConcretizationError)):
             raise

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, overload
 
-from olympus_core.base.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
+from olympus_core.base.avals import (
+    Shape,
+    as_sequence,
+    canonical_shape,
+    dimension,
+    get_aval,
+    shape_of,
+)
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayOrKeys, ShapeLike
@@ -51,7 +57,7 @@ def _sizes(shape: Any, have: Shape, size: int) -> Shape:
     is_traced = any(isinstance(n, Tracer) for n in as_sequence(shape))  # has no -1 to replace
     if is_traced or (shape.__class__ is tuple and -1 not in shape):
         return canonical_shape(shape, "the shape of reshape")
-    sizes = [operator.index(n) for n in as_sequence(shape)]
+    sizes = [dimension(n) for n in as_sequence(shape)]
     if sizes.count(-1) > 1:
         raise ShapeError(f"reshape can infer one length, and got {tuple(sizes)}")
     if -1 in sizes:

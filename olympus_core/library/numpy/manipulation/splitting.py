@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim, min_dim
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
@@ -67,11 +68,20 @@ def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Ar
         section_size, longer = divmod(length, count)
         sizes = [section_size + 1] * longer + [section_size] * (count - longer)
     else:
-        cuts = [slice(None, int(i)).indices(length)[1] for i in sections]
-        sizes = [max(b - a, 0) for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
-        if cuts != sorted(cuts):
+        cuts = [_cut(i, length) for i in sections]
+        sizes = [max_dim(b - a, 0) for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
+        if not any(map(is_symbolic_dim, cuts)) and cuts != sorted(cuts):
             return _slices(ary, place, [0, *cuts], sizes)
     return lax.split(ary, sizes, place)
+
+
+def _cut(i: Any, length: int) -> int:
+    """Return the place of a cut within an axis; a negative one counts from the end."""
+    if not is_symbolic_dim(length) and not is_symbolic_dim(i):
+        return slice(None, int(i)).indices(length)[1]
+    i = i if is_symbolic_dim(i) else int(i)
+    place: int = min_dim(max_dim(i + length if i < 0 else i, 0), length)
+    return place
 
 
 def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Array]:

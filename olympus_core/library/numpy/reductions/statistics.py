@@ -154,7 +154,7 @@ def average(
     axes = axis_tuple("average", aval.ndim, axis)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        count = int(np.prod([aval.shape[i] for i in axes]))
+        count = math.prod([aval.shape[i] for i in axes])
         total = scalar(count, result.dtype)
     else:
         weights = _weights_at(operand("average", weights)[0], aval, axis, axes)

@@ -6,14 +6,13 @@ Vectors are the last axes of arrays; the axes before broadcast.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.avals import dimension, get_aval, shape_of
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
@@ -190,7 +189,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
            [0, 2]], dtype=int32)
     """
     a, aval = operand("convolution_matrix", a)
-    size = operator.index(n)
+    size = dimension(n)
     if not aval.ndim or not aval.shape[-1] or size <= 0:
         raise ShapeError(
             f"convolution_matrix needs a vector and n > 0, and got {aval.long_name()} and n={n}"
@@ -294,7 +293,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ArgumentError(f"pascal has the kinds 'symmetric', 'lower', 'upper': not {kind!r}")
-    is_symmetric, size = kind in (None, "symmetric"), max(operator.index(n), 0)
+    is_symmetric, size = kind in (None, "symmetric"), max(dimension(n), 0)
     rows: Sequence[Sequence[int]] = [
         [math.comb(i + j, i) if is_symmetric else math.comb(i, j) for j in range(size)]
         for i in range(size)
