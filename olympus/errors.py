@@ -18,6 +18,9 @@ from olympus_core.base.errors import EntryError as EntryError
 from olympus_core.base.errors import ExchangeError as ExchangeError
 from olympus_core.base.errors import FrozenError as FrozenError
 from olympus_core.base.errors import GateError as GateError
+from olympus_core.base.errors import (
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+)
 from olympus_core.base.errors import IndexingError as IndexingError
 from olympus_core.base.errors import InternalError as InternalError
 from olympus_core.base.errors import KeyReuseError as KeyReuseError

@@ -62,6 +62,8 @@ class Context(threading.local):
     trace: Value[Any]
     #: the names and sizes of the named axes, outermost first
     axes: TracedValue[tuple[tuple[Any, int], ...]] = ()
+    #: the values of the dimension variables in the function that is being emitted; None without
+    dimensions: Value[Any] = None
     #: the mesh of PartitionSpecs that are given without one
     mesh: TracedValue[Any] = None
     #: the contexts that set the mesh, innermost last, each with the mesh before it

@@ -9,7 +9,6 @@ The values of the dimensions are emitted at the start of each function, once for
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import SymbolicDim
 from olympus_core.base.dimensions.solving import Step
 from olympus_core.base.dimensions.terms import FLOORDIV, MAX, MIN, DimFactor, DimProduct
@@ -152,27 +152,20 @@ def _vector(sizes: Sequence[SymbolicDim | int], symbolic: Sequence[ir.Value]) ->
     return mlir.op1("stablehlo.concatenate", shaped((len(sizes),), SIZE), parts, along)
 
 
-class _Current(threading.local):
-    dimensions: Dimensions | None = None
-
-
-_current = _Current()
-
-
 @contextmanager
 def function_dimensions(variables: Mapping[str, ir.Value]) -> Iterator[None]:
     """A context in which sizes are values of the function at the insertion point.
 
     `variables` are the values of the dimension variables; without variables nothing is emitted.
     """
-    old = _current.dimensions
-    _current.dimensions = Dimensions(variables) if variables else None
+    old = state.dimensions
+    state.dimensions = current = Dimensions(variables) if variables else None
     try:
         yield
-        if _current.dimensions is not None:
-            _current.dimensions.close()
+        if current is not None:
+            current.close()
     finally:
-        _current.dimensions = old
+        state.dimensions = old
 
 
 def solved_value(step: Step, size: ir.Value, variables: Mapping[str, ir.Value]) -> ir.Value:
@@ -192,20 +185,21 @@ def solved_value(step: Step, size: ir.Value, variables: Mapping[str, ir.Value]) 
 
 def variables() -> tuple[ir.Value, ...]:
     """Return the values of the dimension variables, in their order."""
-    return () if _current.dimensions is None else tuple(_current.dimensions.variables.values())
+    return () if state.dimensions is None else tuple(state.dimensions.variables.values())
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the dimension variables, in their order."""
-    return () if _current.dimensions is None else tuple(_current.dimensions.variables)
+    return () if state.dimensions is None else tuple(state.dimensions.variables)
 
 
 def _dimensions(what: object) -> Dimensions:
-    if _current.dimensions is None:
+    dimensions: Dimensions | None = state.dimensions
+    if dimensions is None:
         raise LoweringError(
             f"the symbolic dimension in {what} has no value: no argument has symbolic dimensions"
         )
-    return _current.dimensions
+    return dimensions
 
 
 def size_value(size: SymbolicDim | int) -> ir.Value:

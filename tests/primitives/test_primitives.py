@@ -72,7 +72,8 @@ def test_every_primitive_has_a_row() -> None:
     # Every row has `jit`.  Lowering creates `block`: tests/blocks/test_outline.py tests it.
     # Tracing replaces `custom_vjp_backward`: tests/control/test_custom_rules.py tests it.
     # Raising creates `opaque`: tests/raising/test_raising.py tests it.
-    others = {"jit", "block", "custom_vjp_backward", "opaque"}
+    # A symbolic size creates `dimension_value`: tests/lowering/test_symbolic_library.py tests it.
+    others = {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value"}
     missing = {p.name for p in op.every()} - covered - others
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 
@@ -107,7 +108,8 @@ def test_a_cheap_primitive_takes_a_few_flops_and_no_transcendental_function() ->
         assert cost.transcendentals == 0 and cost.flops <= 4 * size, case.id  # x**-3 takes four
         checked.add(case.primitive)
     cheap = {p.name for p in op.every() if p.is_cheap}
-    assert cheap - checked == {"name", "real", "imag"}  # of complex numbers
+    # of complex numbers, and of symbolic sizes
+    assert cheap - checked == {"name", "real", "imag", "dimension_value"}
 
 
 def test_a_second_primitive_of_a_name_is_refused() -> None:

@@ -184,7 +184,8 @@ class _Parser:
             self.fail(f"unexpected {token!r}" if token else "unexpected end of string")
         self.place += 1
         if token in OPERATIONS:
-            return self._operation(token)
+            size: Size = self._operation(token)
+            return size
         return SymbolicDim.variable(token, self.scope)
 
     def _operation(self, name: str) -> Any:
