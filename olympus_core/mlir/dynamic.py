@@ -18,7 +18,7 @@ import numpy as np
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import SymbolicDim
-from olympus_core.base.dimensions.solving import Step
+from olympus_core.base.dimensions.solving import SolvedVariable
 from olympus_core.base.dimensions.terms import FLOORDIV, MAX, MIN, DimFactor, DimProduct
 from olympus_core.base.errors import LoweringError
 from olympus_core.mlir import bindings as mlir
@@ -168,7 +168,9 @@ def function_dimensions(variables: Mapping[str, ir.Value]) -> Iterator[None]:
         state.dimensions = old
 
 
-def solved_value(step: Step, size: ir.Value, variables: Mapping[str, ir.Value]) -> ir.Value:
+def solved_value(
+    step: SolvedVariable, size: ir.Value, variables: Mapping[str, ir.Value]
+) -> ir.Value:
     """Return the value of the variable of a step, from the length `size` of its axis.
 
     `variables` are the values of earlier steps.

@@ -24,7 +24,7 @@ Size = SymbolicDim | int
 Values = Mapping[str, Size]
 
 
-class Step(NamedTuple):
+class SolvedVariable(NamedTuple):
     """`variable` is `(length of the axis - rest) / factor`; the rest has earlier variables."""
 
     variable: str
@@ -48,7 +48,7 @@ class Solution(NamedTuple):
 
     shapes: tuple[tuple[Size, ...], ...]
     scope: SymbolicScope | None
-    steps: tuple[Step, ...]
+    steps: tuple[SolvedVariable, ...]
     checks: tuple[Check, ...]
 
     @property
@@ -77,7 +77,7 @@ def _solved(shapes: tuple[tuple[Size, ...], ...], names: tuple[str, ...]) -> Sol
     scope = waiting[0].size.scope if waiting else None
     for check in waiting[1:]:
         waiting[0].size.scope.check_same(check.size, "in the shapes of the arguments")
-    steps: list[Step] = []
+    steps: list[SolvedVariable] = []
     known: set[str] = set()
     remaining = waiting
     checks: list[Check] = []
@@ -99,7 +99,7 @@ def _solved(shapes: tuple[tuple[Size, ...], ...], names: tuple[str, ...]) -> Sol
     return Solution(shapes, scope, tuple(steps), tuple(checks))
 
 
-def _step(check: Check, known: set[str]) -> Step | None:
+def _step(check: Check, known: set[str]) -> SolvedVariable | None:
     """Return the step that solves the only unknown variable of a size; None if it is not linear."""
     found: tuple[str, int] | None = None
     rest: dict[DimProduct, int] = {}
@@ -113,7 +113,7 @@ def _step(check: Check, known: set[str]) -> Step | None:
     if found is None:
         return None
     others = SymbolicDim.of(rest, check.size.scope)
-    return Step(found[0], check.argument, check.axis, check.size, others, found[1])
+    return SolvedVariable(found[0], check.argument, check.axis, check.size, others, found[1])
 
 
 def _unsolved(
