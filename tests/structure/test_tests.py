@@ -21,7 +21,13 @@ SUBJECTS = {
     "typing",  # the annotations of the public names
 }
 #: Folders that only have files for tests.
-DATA = {"cli/frontends/damaged", "examples/ported", "golden", "golden/primitives"}
+DATA = {
+    "artifact/released",
+    "cli/frontends/damaged",
+    "examples/ported",
+    "golden",
+    "golden/primitives",
+}
 #: The folder of mistakes, whose folders have the subject of the mistake.
 MISTAKES = "mistakes"
 

@@ -1,0 +1,86 @@
+"""A bundle of every released schema version is loaded and computes the same results.
+
+`released/` has one for each version, `schema<VERSION>.zip`. `pytest tests/artifact --update-golden`
+writes that of a new version; a file that exists is never written again.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+import olympus_runtime
+from olympus import artifact
+from tests.artifact.bundles import members_of, save, struct
+
+FOLDER = Path(__file__).parent / "released"
+VERSIONS = range(1, artifact.SCHEMA_VERSION + 1)
+X = np.arange(6, dtype="float32").reshape(2, 3)
+STATE = {"w": X / 8, "count": np.int32(3), "half": np.ones(2, ml_dtypes.bfloat16), "none": None}
+
+
+def step(state: dict[str, Any], x: Any, *, scale: Any) -> Any:
+    """A program with several dtypes, a donated argument, and nested arguments and results."""
+    y = jnp.tanh(x * state["w"]) * scale
+    new = {**state, "w": state["w"] + y, "count": state["count"] + 1}
+    return new, (y.sum(axis=0), [x > 1])
+
+
+def file_of(version: int) -> Path:
+    return FOLDER / f"schema{version}.zip"
+
+
+def write(path: Path) -> None:
+    state = {
+        "w": struct(2, 3),
+        "count": struct(dtype="int32"),
+        "half": struct(2, dtype="bfloat16"),
+        "none": None,
+    }
+    traced = olympus.jit(step, donate_argnames="state").trace(state, struct(2, 3), scale=2.0)
+    save(path, traced, name="step", entry="released:step", static={"rate": 0.5})
+
+
+def test_every_schema_version_has_a_bundle(pytestconfig: pytest.Config) -> None:
+    newest = file_of(artifact.SCHEMA_VERSION)
+    if pytestconfig.getoption("--update-golden") and not newest.exists():
+        write(newest)
+    assert sorted(FOLDER.iterdir()) == sorted(map(file_of, VERSIONS)), "use --update-golden"
+    for version in VERSIONS:
+        manifest = json.loads(members_of(file_of(version))["manifest.json"])
+        assert manifest["schema_version"] == version
+
+
+def check(program: Any) -> None:
+    new, (total, (mask,)) = program(STATE, X, scale=2.0)
+    y = np.tanh(X * STATE["w"]) * 2
+    np.testing.assert_allclose(new["w"], STATE["w"] + y, rtol=1e-5)
+    np.testing.assert_allclose(total, y.sum(axis=0), rtol=1e-5)
+    np.testing.assert_array_equal(np.asarray(mask), X > 1)
+    assert int(new["count"]) == 4 and new["none"] is None
+    np.testing.assert_array_equal(np.asarray(new["half"]), STATE["half"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_runtime_loads_it(version: int) -> None:
+    """The executable is used if it fits this machine; the StableHLO is compiled otherwise."""
+    check(olympus_runtime.load(file_of(version)))
+    check(olympus_runtime.load(file_of(version), native=False))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_olympus_loads_it(version: int) -> None:
+    bundle = artifact.load(file_of(version))
+    check(bundle.compiled())
+    check(artifact.load(file_of(version), native=False).compiled())
+    names = [argument.name for argument in bundle.manifest.signature.arguments]
+    assert names == ["state['count']", "state['half']", "state['w']", "x", "scale"]
+    assert bundle.manifest.signature.static == {"rate": 0.5}
+    assert [a.donated for a in bundle.manifest.signature.arguments] == [True] * 3 + [False] * 2
