@@ -162,8 +162,8 @@ static int receive_results(struct call *call, void *const *results, olympus_erro
   for (size_t i = 0; i < call->num_devices; i++) {
     for (size_t k = 0; code == OLYMPUS_OK && k < count; k++) {
       if (results[k] != NULL && !is_copy(&call->executable->results[k], i)) {
-        code = call->model->is_cpu ? read_part(call, i, k, results[k], error)
-                                   : receive_part(call, i, k, results[k], error);
+        code = call->model->reads_memory ? read_part(call, i, k, results[k], error)
+                                         : receive_part(call, i, k, results[k], error);
       }
     }
   }

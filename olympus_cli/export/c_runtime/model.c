@@ -9,7 +9,8 @@ struct loaded {
 
 struct olympus_model {
   const olympus_program *program;
-  int is_cpu; /* the devices' memory is the host's */
+  int is_cpu;
+  int reads_memory; /* the devices' memory is the host's */
   const struct pjrt_api *api;
   pjrt_client *client;
   struct loaded *loaded; /* by executable */
@@ -208,6 +209,9 @@ static olympus_model *new_model(const olympus_program *program) {
   if (model != NULL) {
     model->program = program;
     model->is_cpu = strcmp(program->platform, "cpu") == 0;
+#ifndef OLYMPUS_COPY_RESULTS /* tests define it, to copy as from other devices */
+    model->reads_memory = model->is_cpu;
+#endif
     model->loaded = calloc(program->num_executables + 1, sizeof *model->loaded);
     model->devices =
         calloc(program->num_executables * program->num_devices + 1, sizeof *model->devices);

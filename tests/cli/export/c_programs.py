@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import olympus
 from olympus import artifact
@@ -47,11 +48,19 @@ def export(bundle: Path, output: Path) -> Path:
 
 def build(folder: Path, *flags: str, compiler: str = "gcc", main: str = "main.c") -> Path:
     """Compile an exported program with a main file, and return the executable."""
+    require(compiler)
     name = next(folder.glob("*.olympus")).stem
     output = folder / f"{name}-{compiler}-{Path(main).stem}"
     sources = [f"{name}.c", "olympus_runtime.c", main]
     run(compiler, *WARNINGS, *flags, *sources, "-o", output.name, "-ldl", cwd=folder)
     return output
+
+
+def require(*tools: str) -> None:
+    """Skip the test if a tool is not installed; `.ci/run` installs them where it can."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
 
 
 def run(*command: str | Path, cwd: Path | None = None, code: int = 0) -> str:

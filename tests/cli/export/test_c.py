@@ -21,6 +21,7 @@ from tests.cli.export.c_programs import (
     build,
     export,
     plugin_path,
+    require,
     results,
     run,
     save_bundle,
@@ -249,11 +250,13 @@ int main() {
 }
 """
     )
+    require("g++")
     flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
     run("g++", *flags, "main.cpp", cwd=layer)
 
 
 def test_cmake_builds_the_folder(layer: Path, tmp_path: Path) -> None:
+    require("gcc", "cmake")
     run("cmake", "-B", tmp_path, "-S", layer)
     run("cmake", "--build", tmp_path)
     b, w, x = layer_arrays()
@@ -330,6 +333,7 @@ def test_the_command_exports_a_target_and_replaces_only_its_own(
 
 
 def test_the_runtime_needs_only_libc_and_libdl(layer: Path) -> None:
+    require("gcc")
     run("gcc", *WARNINGS, "-shared", "-fPIC", "olympus_runtime.c", "-o", "rt.so", cwd=layer)
     undefined = subprocess.run(
         ["ldd", layer / "rt.so"], capture_output=True, text=True, check=True
