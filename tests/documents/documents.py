@@ -9,6 +9,7 @@ shown one.  The languages of blocks:
                 of a block marked `console gpu` or `console tpu`
     python      with ">>>", a doctest, one session a document; with a path, an excerpt of that file
     toml, yaml  with a path, an excerpt of that file
+    c, rust, go another test runs them
     sh, text    shown only: what would change the machine, and forms
 """
 
@@ -32,7 +33,7 @@ DOCUMENTS = sorted(
 )
 #: The install line of the compiler that a `console gpu` or `console tpu` block needs.
 INSTALLS = {"gpu": 'pip install "jax-cuda13-pjrt==', "tpu": "pip install 'olympus[tpu]'"}
-LANGUAGES = {"console", "python", "toml", "yaml", "sh", "text"}
+LANGUAGES = {"console", "python", "c", "rust", "go", "toml", "yaml", "sh", "text"}
 
 _FENCE = re.compile(r"^( *)```(\w*) ?(.*?)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _DOTS = re.compile(r"\.{3}")

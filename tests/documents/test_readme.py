@@ -23,8 +23,9 @@ from tests.documents.documents import (
 from tests.documents.preloaded import preloaded
 from tools.site import api
 
-#: Documents whose Python blocks another test runs.
+#: Documents whose blocks in Python, C, Rust or Go another test runs.
 TESTED_ELSEWHERE = {
+    "docs/how-to/run-from-c.md": "tests/cli/export/test_c_documents.py",
     "docs/reference/bundle.md": "tests/artifact/test_bundle_docs.py",
     "docs/reference/olympus-toml.md": "tests/cli/frontends/test_statics.py",
 }
@@ -78,7 +79,8 @@ def test_every_block_has_a_known_language(document: Path) -> None:
     name = document.relative_to(ROOT).as_posix()
     for block in blocks(document):
         assert block.language in LANGUAGES, f"line {block.line}"
-        if block.language == "python" and ">>> " not in block.text and not block.note:
+        is_whole = block.language == "python" and ">>> " not in block.text and not block.note
+        if is_whole or block.language in ("c", "rust", "go"):
             assert Path(ROOT / TESTED_ELSEWHERE[name]).is_file(), f"line {block.line} is not run"
 
 

@@ -1,4 +1,4 @@
-"""The server in C, built and asked by its client as its users do."""
+"""The server in C, built and called by its client as its users do."""
 
 from __future__ import annotations
 
