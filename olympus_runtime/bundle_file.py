@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from olympus_runtime.container import Members, read_members
+from olympus_runtime.buckets import BucketManifest
+from olympus_runtime.container import Members, members_in, read_members
 from olympus_runtime.errors import ArtifactError
 from olympus_runtime.manifest import MANIFEST, Manifest, Member
 from olympus_runtime.reading import ManifestReader
@@ -21,7 +22,7 @@ class BundleFile:
     """A verified file: its manifest, and its other members except the signature."""
 
     path: Path
-    manifest: Manifest
+    manifest: Manifest | BucketManifest
     members: Members = field(repr=False)
     manifest_bytes: bytes = field(repr=False)
     signature: bytes | None = field(repr=False)
@@ -38,7 +39,39 @@ def read_bundle(
         signed with one of `keys`.
       BackendError: `keys` are given and the package `cryptography` is not installed.
     """
-    views = read_members(path)
+    return _verified(path, read_members(path), keys, reader)
+
+
+def read_part(file: BundleFile, size: int, reader: ManifestReader | None = None) -> BundleFile:
+    """Return the verified bundle of a size in a bundle of several.
+
+    Raises:
+      ArtifactError: it is damaged, or is not a bundle.
+    """
+    assert isinstance(file.manifest, BucketManifest)
+    name = file.manifest.part(size)
+    path = file.path / name
+    return _verified(path, members_in(path, file.members.views[name]), None, reader)
+
+
+def program_manifest(file: BundleFile) -> Manifest:
+    """Return the manifest of a bundle of one program; raise ArtifactError if it has several."""
+    if isinstance(file.manifest, Manifest):
+        return file.manifest
+    sizes = ", ".join(map(str, file.manifest.sizes))
+    symbol, first = file.manifest.symbol, file.manifest.part(file.manifest.sizes[0])
+    raise ArtifactError(
+        f"{file.path} has a program for each of several sizes ({symbol} = {sizes})",
+        hint=f"load it with olympus_runtime.load, or take one out: unzip {file.path} '{first}'",
+    )
+
+
+def _verified(
+    path: Path,
+    views: dict[str, memoryview],
+    keys: Sequence[bytes] | None,
+    reader: ManifestReader | None,
+) -> BundleFile:
     if MANIFEST not in views:
         raise ArtifactError(f"{path} is not an .olympus bundle: it has no {MANIFEST}")
     content = bytes(views.pop(MANIFEST))
@@ -47,14 +80,17 @@ def read_bundle(
         if keys is not None:
             verify_signature(content, signature, keys)
         manifest = (reader or ManifestReader()).parse(content)
-        _verify(manifest.members, views)
+        required = {OLYMPUSPR} if isinstance(manifest, Manifest) else set[str]()
+        _verify(manifest.members, views, required)
     except ArtifactError as exc:
         raise ArtifactError(f"{path} cannot be used: {exc}") from exc
     return BundleFile(path, manifest, Members(views), content, signature)
 
 
-def _verify(expected: Mapping[str, Member], members: Mapping[str, memoryview]) -> None:
-    for name in sorted(expected.keys() | members.keys() | {OLYMPUSPR}):
+def _verify(
+    expected: Mapping[str, Member], members: Mapping[str, memoryview], required: set[str]
+) -> None:
+    for name in sorted(expected.keys() | members.keys() | required):
         if name not in members:
             raise ArtifactError(f"its member {name!r} is missing")
         if name not in expected:

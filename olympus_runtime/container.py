@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import struct
 import zipfile
@@ -9,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from olympus_runtime.errors import ArtifactError, UsageError
 from olympus_runtime.regular_file import open_regular
@@ -66,21 +67,55 @@ def read_members(path: Path) -> dict[str, memoryview]:
             raise UsageError(f"{path} cannot be read: {exc.strerror}") from exc
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ArtifactError(f"{path} is not an .olympus bundle: it is not a zip file")
-        try:
-            with zipfile.ZipFile(file) as archive:
-                return _members(path, archive, file)
-        except _BROKEN as exc:
-            reason = f"{type(exc).__name__}: {exc}"
-            if isinstance(exc, zipfile.BadZipFile):
-                reason = _NO_DIRECTORY.get(str(exc), str(exc))
-            raise ArtifactError(
-                f"{path} is damaged, its end is missing or parts of it were changed: {reason}"
-            ) from exc
+        return members_in(path, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
-def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, memoryview]:
+def members_in(path: Path, content: memoryview) -> dict[str, memoryview]:
+    """Return the members of a bundle as views of its content; `path` names it in messages.
+
+    Raises:
+      ArtifactError: as `read_members`.
+    """
+    try:
+        with zipfile.ZipFile(_ViewFile(content)) as archive:
+            return _members(path, archive, content)
+    except _BROKEN as exc:
+        reason = f"{type(exc).__name__}: {exc}"
+        if isinstance(exc, zipfile.BadZipFile):
+            reason = _NO_DIRECTORY.get(str(exc), str(exc))
+        raise ArtifactError(
+            f"{path} is damaged, its end is missing or parts of it were changed: {reason}"
+        ) from exc
+
+
+class _ViewFile(io.RawIOBase):
+    """A file for reading whose content is a view of memory, which is not copied."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content, self._at = content, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = max(0, offset + (0, self._at, len(self._content))[whence])
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._content[self._at : self._at + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+
+def _members(path: Path, archive: zipfile.ZipFile, content: memoryview) -> dict[str, memoryview]:
     infos = archive.infolist()
-    content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     _check_directory(path, infos, content)
     members: dict[str, memoryview] = {}
     for info in infos:

@@ -11,7 +11,8 @@ import numpy as np
 
 from olympus_runtime.arguments import ArgumentMatcher
 from olympus_runtime.bindings import JAXLIB_VERSION
-from olympus_runtime.bundle_file import BundleFile, read_bundle
+from olympus_runtime.buckets import BucketManifest, BucketProgram
+from olympus_runtime.bundle_file import BundleFile, program_manifest, read_bundle, read_part
 from olympus_runtime.cpu import cpu_client
 from olympus_runtime.errors import ArtifactError, BackendError, SignatureError, UsageError
 from olympus_runtime.executable import Array, RunningProgram, compile_program, load_executable
@@ -51,7 +52,7 @@ class Program:
     def __init__(
         self, file: BundleFile, run: RunningProgram, backend: str, stored: StoredExecutable | None
     ) -> None:
-        self.path, self.manifest = file.path, file.manifest
+        self.path, self.manifest = file.path, program_manifest(file)
         self.backend, self.executable = backend, stored
         self._run = run
         self._matcher = ArgumentMatcher(self.manifest.function, self.signature)
@@ -83,12 +84,17 @@ class Program:
             leaves: Sequence[Any] = args
         else:
             leaves = self._matcher.leaves(args, kwargs)
-        types = self._types
-        for x, (dtype, shape) in zip(leaves, types, strict=True):
+        return self.signature.result_tree.build(iter(self.flat(leaves)))
+
+    def flat(self, leaves: Sequence[Any]) -> Sequence[Array]:
+        """Return the results of a call in flattened order, for arguments in flattened order.
+
+        Raises as a call.
+        """
+        for x, (dtype, shape) in zip(leaves, self._types, strict=True):
             if x.__class__ is not np.ndarray or x.dtype != dtype or x.shape != shape:
-                leaves = self._converted(leaves)
-                break
-        return self.signature.result_tree.build(iter(self._run(leaves)))
+                return self._run(self._converted(leaves))
+        return self._run(leaves)
 
     def _converted(self, leaves: Sequence[Any]) -> list[Array]:
         """Return the arguments as arrays of the program's types."""
@@ -132,6 +138,12 @@ class _Loader:
 
     def __init__(self, file: BundleFile, backend: str | None, native: bool) -> None:
         self.file, self.backend, self.native = file, backend, native
+        self.manifest = program_manifest(file)
+        if self.manifest.placement is not None:
+            raise ArtifactError(
+                f"{file.path} is for several devices, and olympus_runtime runs programs of one",
+                hint="load it with olympus.artifact.load",
+            )
         self.misfits: list[str] = []
 
     def program(self, recompile: bool) -> Program:
@@ -139,7 +151,7 @@ class _Loader:
         found = self._fitting() if self.native else None
         if found is not None:
             return found
-        path, manifest = self.file.path, self.file.manifest
+        path, manifest = self.file.path, self.manifest
         if not recompile or self.backend not in (None, "cpu"):
             raise ArtifactError(self._reason(), hint=None if recompile else _RECOMPILE)
         if "cpu" not in manifest.programs or manifest.compiler_options:
@@ -154,9 +166,9 @@ class _Loader:
     def _fitting(self) -> Program | None:
         """Return the program of the first executable that fits, accelerators first, or None."""
         names = [name for name in _PREFERRED if self.backend in (None, name)]
-        executables = self.file.manifest.executables
+        executables = self.manifest.executables
         for stored in [e for name in names for e in executables if e.backend == name]:
-            reason = _misfit(stored, self.file.manifest)
+            reason = _misfit(stored, self.manifest)
             if reason is None:
                 try:
                     content = self.file.members[stored.member]
@@ -170,7 +182,7 @@ class _Loader:
 
     def _program(self, raw: Any, backend: str, stored: StoredExecutable | None) -> Program:
         try:
-            run = RunningProgram(raw, self.file.manifest.signature)
+            run = RunningProgram(raw, self.manifest.signature)
         except ArtifactError as exc:
             raise ArtifactError(f"{self.file.path} cannot be used: {exc}") from exc
         return Program(self.file, run, backend, stored)
@@ -182,7 +194,7 @@ class _Loader:
             return f"the executables in {path} are native code, and it was loaded with native=False"
         if self.misfits:
             return f"{path} has no executable that fits this machine ({'; '.join(self.misfits)})"
-        contents = ", ".join(map(_label, self.file.manifest.executables)) or "none"
+        contents = ", ".join(map(_label, self.manifest.executables)) or "none"
         return f"{path} has no executable for {self.backend or 'any device'} (it has: {contents})"
 
 
@@ -224,7 +236,7 @@ def load(
     native: bool = True,
     recompile: bool = True,
     trust: PublicKey | Sequence[PublicKey] | None = None,
-) -> Program:
+) -> Program | BucketProgram:
     """Read and verify a bundle, and load its program.
 
     The executable that fits this machine is loaded: one for an attached TPU or GPU before the one
@@ -249,9 +261,10 @@ def load(
         raise UsageError(f"no backend is named {backend!r}; the backends are cpu, gpu and tpu")
     keys = None if trust is None else public_keys(trust)
     file = read_bundle(Path(path), keys)
-    if file.manifest.placement is not None:
-        raise ArtifactError(
-            f"{path} is for several devices, and olympus_runtime runs programs of one",
-            hint="load it with olympus.artifact.load",
+    if isinstance(file.manifest, BucketManifest):
+        return BucketProgram(
+            file.path,
+            file.manifest,
+            lambda size: _Loader(read_part(file, size), backend, native).program(recompile),
         )
     return _Loader(file, backend, native).program(recompile)

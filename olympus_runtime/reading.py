@@ -10,6 +10,7 @@ from collections.abc import Container
 from typing import Any, ClassVar
 
 from olympus_runtime import manifest as records
+from olympus_runtime.buckets import BUCKETS_VERSION, BucketManifest, parse_buckets
 from olympus_runtime.errors import ArtifactError, DataError
 from olympus_runtime.host import COMPILERS, Host
 from olympus_runtime.json_value import JsonValue, parse_json
@@ -24,7 +25,7 @@ class ManifestReader:
     manifest: ClassVar[type[records.Manifest]] = records.Manifest
     signature: ClassVar[type[records.Signature]] = records.Signature
 
-    def parse(self, content: bytes) -> records.Manifest:
+    def parse(self, content: bytes) -> records.Manifest | BucketManifest:
         """Parse the bytes of `manifest.json`.
 
         Raises:
@@ -37,15 +38,17 @@ class ManifestReader:
         except RecursionError as exc:
             raise ArtifactError("its manifest is nested too deeply to be read") from exc
 
-    def _manifest(self, document: JsonValue) -> records.Manifest:
+    def _manifest(self, document: JsonValue) -> records.Manifest | BucketManifest:
         version = document.entries().get("schema_version")
         if version is None:
             raise ArtifactError("its manifest has no 'schema_version'")
+        if type(version.value) is int and version.value == BUCKETS_VERSION:
+            return parse_buckets(document)
         if type(version.value) is not int or version.value != records.SCHEMA_VERSION:
             raise ArtifactError(
                 f"it has schema version {version.value!r:.80}, and this version of OLYMPUS reads "
-                f"{records.SCHEMA_VERSION}: build it again, or load it with the version that built "
-                "it"
+                f"{records.SCHEMA_VERSION} and {BUCKETS_VERSION}: build it again, or load it with "
+                "the version that built it"
             )
         names = [name for name in records.Manifest.__dataclass_fields__ if name != "placement"]
         fields = document.fields("schema_version", *names, optional=["placement"])

@@ -3,6 +3,7 @@
 `save` writes the results of the stages to a file; `load` verifies a file and returns a `Bundle`.
 """
 
+from olympus_core.artifact.buckets import buckets_of, join_buckets
 from olympus_core.artifact.bundle import Bundle, load, sign, update_sources
 from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.jsontext import indented
@@ -34,7 +35,9 @@ __all__ = [
     "Signature",
     "SignatureState",
     "StoredExecutable",
+    "buckets_of",
     "indented",
+    "join_buckets",
     "load",
     "manifest_schema",
     "new_key",

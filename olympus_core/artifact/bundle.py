@@ -28,7 +28,7 @@ from olympus_core.artifact.signing import SignatureState, signature_state, signe
 from olympus_core.base.errors import ArtifactError, CompileError
 from olympus_core.placement.sharding import Tiling
 from olympus_core.stages import stages
-from olympus_runtime.bundle_file import OLYMPUSPR, read_bundle
+from olympus_runtime.bundle_file import OLYMPUSPR, program_manifest, read_bundle
 from olympus_runtime.host import Host
 from olympus_runtime.manifest import MANIFEST, Member
 from olympus_runtime.signatures import SIGNATURE, PublicKey, public_keys
@@ -382,9 +382,10 @@ def load(
 
 def _verified(path: Path, native: bool, keys: Sequence[bytes] | None) -> Bundle:
     file = read_bundle(path, keys, StagesReader())
-    assert isinstance(file.manifest, Manifest)
+    manifest = program_manifest(file)
+    assert isinstance(manifest, Manifest)
     trusted, content = keys is not None, file.manifest_bytes
-    return Bundle(path, file.manifest, file.members, native, trusted, content, file.signature)
+    return Bundle(path, manifest, file.members, native, trusted, content, file.signature)
 
 
 def sign(
@@ -405,9 +406,9 @@ def sign(
     Example:
       >>> sign("f.olympus", "team.key")
     """
-    bundle = _verified(Path(path), True, None)
-    parts = {MANIFEST: bundle.manifest_bytes, SIGNATURE: signed(bundle.manifest_bytes, key)}
-    members = {**bundle.members, **parts}
+    file = read_bundle(Path(path), None, StagesReader())
+    parts = {MANIFEST: file.manifest_bytes, SIGNATURE: signed(file.manifest_bytes, key)}
+    members = {**file.members, **parts}
     to = path if output is None else output
     container.write(Path(to) if isinstance(to, str | os.PathLike) else to, members)
 

@@ -20,7 +20,7 @@ PACKAGES = ("olympus_runtime", "olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_runtime": [
         *("version", "quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
-        *("manifest", "reading", "signatures", "bundle_file", "arguments"),
+        *("manifest", "arguments", "buckets", "reading", "signatures", "bundle_file"),
         *("bindings", "messages", "cpu", "accelerators", "buffers", "checks", "executable"),
         "program",
     ],

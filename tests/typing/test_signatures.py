@@ -47,8 +47,11 @@ TREES = {
 ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.analysis.hlo_cost_analysis": ("module", "a module of the MLIR bindings"),
     "olympus.analysis.profile": ("args kwargs", "the arguments of a user's function"),
+    "olympus.artifact.BucketManifest.to_data": ("return", "what JSON has"),
+    "olympus.artifact.BucketProgram.part": ("return", "a program of olympus_runtime"),
     "olympus.artifact.Manifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
+    "olympus.artifact.Node.random_key": ("words return", "the words of a random key"),
     "olympus.artifact.Signature.to_data": ("return", "what JSON has"),
     "olympus.artifact.indented": ("data", "what JSON has"),
     "olympus.files.RecordSchemas.record": ("return", "what JSON has"),

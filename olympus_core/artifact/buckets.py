@@ -1,0 +1,120 @@
+"""Writing of a bundle for several numbers of rows, from one bundle for each number."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from olympus_core.artifact import container
+from olympus_core.artifact.bundle import Bundle, load
+from olympus_core.artifact.jsontext import indented
+from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_runtime.buckets import OVERSIZE, BucketManifest, RowArray
+from olympus_runtime.bundle_file import read_bundle
+from olympus_runtime.manifest import MANIFEST, Member
+
+
+def join_buckets(
+    path: str | os.PathLike[str],
+    parts: Mapping[int, str | os.PathLike[str]],
+    *,
+    name: str,
+    symbol: str,
+    arguments: Sequence[tuple[Mapping[int, int], str]],
+    results: Sequence[Mapping[int, int]],
+    oversize: str = "refuse",
+) -> BucketManifest:
+    """Write one bundle from several: those of one function for different numbers of rows.
+
+    `parts` has the bundle of each number. `symbol` is the name of the number, as in `f32[b,4]`.
+    `arguments` has, for each array, the elements of one row along each axis with rows, and the fill
+    of padded rows: "zeros", "edge" or "mask". `results` has the same without the fill. They must be
+    proved: `olympus.verification.prove_rows_independent` returns them. A call with more rows than
+    the largest size is refused, or, with `oversize="split"`, made in several parts.
+
+    Raises:
+      UsageError: a result cannot be joined from the parts of a split call, or `oversize` is
+        unknown, or the file cannot be written.
+      ArtifactError: a part is damaged, or the parts are bundles of different functions.
+
+    >>> axes = prove_rows_independent(f.trace(x8), f.trace(x9), (8, 9))
+    >>> join_buckets("f.olympus", {1: "f1.olympus", 8: "f8.olympus"}, name="f", symbol="batch",
+    ...              arguments=[({0: 1}, "zeros")], results=axes.results)
+    """
+    if oversize not in OVERSIZE:
+        raise UsageError(f"oversize is {' or '.join(OVERSIZE)}, and not {oversize!r:.40}")
+    sizes = sorted(parts)
+    bundles = [load(parts[size], native=False) for size in sizes]
+    first = bundles[0].manifest
+    signature = first.signature
+    for bundle in bundles:
+        _check_same(bundles[0], bundle)
+    if len(arguments) != len(signature.arguments) or len(results) != len(signature.results):
+        raise UsageError(f"'{first.function}' has another number of arguments or results")
+    manifest = BucketManifest(
+        name=name,
+        entry=first.entry,
+        function=first.function,
+        symbol=symbol,
+        sizes=tuple(sizes),
+        oversize=oversize,
+        arguments=tuple(
+            RowArray(x.name, axes, fill)
+            for x, (axes, fill) in zip(signature.arguments, arguments, strict=True)
+        ),
+        results=tuple(
+            RowArray(x.name, axes) for x, axes in zip(signature.results, results, strict=True)
+        ),
+        members={},
+    )
+    if oversize == "split":
+        _check_joined(manifest)
+    members = {manifest.part(size): Path(parts[size]).read_bytes() for size in sizes}
+    records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
+    data = {**manifest.to_data(), "members": {n: vars(x).copy() for n, x in records.items()}}
+    content = f"{indented(data, sort_keys=True)}\n".encode("ascii")
+    container.write(Path(path), {**members, MANIFEST: content})
+    return buckets_of(path)
+
+
+def buckets_of(path: str | os.PathLike[str]) -> BucketManifest:
+    """Return the manifest of a bundle for several numbers of rows, which is read and verified.
+
+    Raises:
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is damaged, or is no such bundle.
+
+    >>> buckets_of("f.olympus").sizes
+    (1, 8)
+    """
+    manifest = read_bundle(Path(path)).manifest
+    if not isinstance(manifest, BucketManifest):
+        raise ArtifactError(f"{path} has one program, and not one for each of several sizes")
+    return manifest
+
+
+def _check_same(one: Bundle, other: Bundle) -> None:
+    """Raise ArtifactError unless two bundles have one function with arrays of the same names."""
+    facts: list[Any] = []
+    for bundle in (one, other):
+        s = bundle.manifest.signature
+        arrays = [(x.name, x.dtype, len(x.shape)) for x in (*s.arguments, *s.results)]
+        trees = s.argument_tree.to_data(), s.result_tree.to_data()
+        facts.append((bundle.manifest.function, bundle.manifest.entry, arrays, trees))
+    if facts[0] != facts[1]:
+        raise ArtifactError(f"{one.path} and {other.path} are bundles of different functions")
+
+
+def _check_joined(manifest: BucketManifest) -> None:
+    """Raise UsageError for a result without rows, or with rows along two axes."""
+    for result in manifest.results:
+        if len(result.axes) != 1:
+            what = "no rows" if not result.axes else "rows along two axes"
+            raise UsageError(
+                f"the result {result.name!r} of '{manifest.function}' has {what}, so that a call "
+                f"with more rows than {manifest.sizes[-1]} cannot be split",
+                hint='write oversize = "refuse"',
+            )
