@@ -10,6 +10,7 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import TransformError
 from olympus_core.ir.primitive import MultipleResults
 from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.linalg.portable.lapack_calls import without_lapack
 
 if TYPE_CHECKING:
     from olympus_core.ir.olympuspr import Eqn
@@ -62,6 +63,9 @@ class Opaque(MultipleResults):
         block = _body(params["module"]).regions[0].blocks[0]
         # the operands and results have other floats in a program that is evaluated in float64
         converted = [_converted(x, a.type) for x, a in zip(operands, block.arguments, strict=True)]
+        computed = without_lapack(ctx, block.operations[0].operation, operands)
+        if computed is not None:
+            return computed
         operation = block.operations[0].operation.clone()
         operation.location = mlir.ir.Location.current
         _read(operation, dict(zip(block.arguments, converted, strict=True)))

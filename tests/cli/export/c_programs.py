@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,9 +53,20 @@ def build(folder: Path, *flags: str, compiler: str = "gcc", main: str = "main.c"
     require(compiler)
     name = next(folder.glob("*.olympus")).stem
     output = folder / f"{name}-{compiler}-{Path(main).stem}"
-    sources = [f"{name}.c", "olympus_runtime.c", main]
+    sources = [f"{name}.c", compiled_runtime(compiler, flags), main]
     run(compiler, *WARNINGS, *flags, *sources, "-o", output.name, "-ldl", cwd=folder)
     return output
+
+
+@functools.cache
+def compiled_runtime(compiler: str, flags: tuple[str, ...]) -> Path:
+    """Return the object file of the runtime, which is the same for all programs."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "olympus_runtime.h").write_text(c.runtime_header())
+    (folder / "olympus_runtime.c").write_text(c.runtime_source())
+    run(compiler, *WARNINGS, *flags, "-c", "olympus_runtime.c", cwd=folder)
+    return folder / "olympus_runtime.o"
 
 
 def require(*tools: str) -> None:
