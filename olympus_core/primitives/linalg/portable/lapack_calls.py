@@ -108,7 +108,7 @@ def without_lapack(
     if routine is None:
         return None
     letters = _letters(operation)
-    if routine is _gesdd:  # without vectors the mode is N, and their shapes are of A or S
+    if routine is _gesdd:  # the mode N has no vectors, but their shapes in A or in S
         (a, *_), (_, _, u, vh, _) = ctx.avals_in, ctx.avals_out
         letters["mode"] = "A" if (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:] else "S"
     return ctx.apply(routine, operands, **letters)
