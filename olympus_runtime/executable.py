@@ -96,12 +96,11 @@ class RunningProgram:
           BackendError: the program fails.
           CompileError: the memory is too small.
         """
+        put, place, devices = _jax.batched_device_put, self._place, self._devices
         try:
             inputs = [
-                _jax.batched_device_put(
-                    aval, self._place, [array], self._devices, True, False, semantics, True
-                )
-                for array, (aval, semantics) in zip(arrays, self._inputs, strict=True)
+                put(type_, place, [array], devices, True, False, semantics, True)
+                for array, (type_, semantics) in zip(arrays, self._inputs, strict=True)
             ]
             outputs = self._run(inputs).consume_with_handlers(self._handlers)
             return list(map(_value, outputs, self._results))

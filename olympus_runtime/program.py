@@ -58,6 +58,8 @@ class Program:
         self._matcher = ArgumentMatcher(self.manifest.function, self.signature)
         arguments = self.signature.arguments
         self._types = [(a.dtype, a.shape) for a in arguments]
+        self._result_tree = self.signature.result_tree
+        self._is_single = self._result_tree.kind == "leaf"
         args, named = self.signature.argument_tree.items
         self._is_flat = not named.items and all(node.kind == "leaf" for node in args.items)
 
@@ -84,7 +86,8 @@ class Program:
             leaves: Sequence[Any] = args
         else:
             leaves = self._matcher.leaves(args, kwargs)
-        return self.signature.result_tree.build(iter(self.flat(leaves)))
+        results = self.flat(leaves)
+        return results[0] if self._is_single else self._result_tree.build(iter(results))
 
     def flat(self, leaves: Sequence[Any]) -> Sequence[Array]:
         """Return the results of a call in flattened order, for arguments in flattened order.
