@@ -254,7 +254,7 @@ _PREFIXES_OF_XLA = ("__", "mhlo.", "stablehlo.", "chlo.", "xla.")
 
 def _check(bundle: Bundle, executable: StoredExecutable) -> None:
     """Raise ArtifactError for a program that the runtime in C cannot run."""
-    what = f"the program of {bundle.path}"
+    what = f"the program {bundle.manifest.name}"
     if executable.backend not in _PLATFORMS:
         raise ArtifactError(
             f"--format c needs an executable for the CPU or a GPU, and {what} is compiled for "
@@ -281,4 +281,4 @@ def _check(bundle: Bundle, executable: StoredExecutable) -> None:
 def _remedy(missing: Sequence[str]) -> str:
     if any(name.startswith("lapack_") for name in missing):
         return 'set linalg = "portable" for the target, or pass --linalg portable'
-    return "leave callbacks such as debug.print and pure_callback out of an exported program"
+    return "leave callbacks such as jax.debug.print and jax.pure_callback out of the program"

@@ -1,6 +1,9 @@
 /* Loading, keeping arguments and calling. */
 
-enum { OLDEST_API = 81 }; /* the minor version whose structures pjrt.c has */
+enum {
+  OLDEST_API = 81, /* the minor version whose structures pjrt.c has */
+  MOST_PLUGINS = 8
+};
 
 struct loaded {
   pjrt_loaded *pjrt;
@@ -66,6 +69,25 @@ static int check_version(const olympus_program *program, const struct pjrt_api *
               path, minor, program->compiler, program->first_api, program->last_api);
 }
 
+/* Initialize a plugin once in the process. */
+static int initialize(const struct pjrt_api *api, olympus_error *error) {
+  static const struct pjrt_api *initialized[MOST_PLUGINS];
+  size_t i = 0;
+  while (i < MOST_PLUGINS && initialized[i] != NULL && initialized[i] != api) {
+    i++;
+  }
+  if (i < MOST_PLUGINS && initialized[i] == api) {
+    return OLYMPUS_OK;
+  }
+  struct pjrt_plugin_initialize arguments = {.struct_size = sizeof arguments};
+  int code = checked(api, api->plugin_initialize(&arguments), OLYMPUS_PLUGIN,
+                     "the plugin cannot be initialized", error);
+  if (code == OLYMPUS_OK && i < MOST_PLUGINS) {
+    initialized[i] = api;
+  }
+  return code;
+}
+
 static int create_client(olympus_model *model, olympus_error *error) {
   const struct pjrt_api *api = model->api;
   struct pjrt_option option = {.struct_size = sizeof option, .value_size = 1};
@@ -83,9 +105,7 @@ static int create_client(olympus_model *model, olympus_error *error) {
       .struct_size = sizeof create,
       .options = &option,
       .num_options = model->is_cpu && model->program->num_devices == 1 ? 0 : 1};
-  struct pjrt_plugin_initialize initialize = {.struct_size = sizeof initialize};
-  int code = checked(api, api->plugin_initialize(&initialize), OLYMPUS_PLUGIN,
-                     "the plugin cannot be initialized", error);
+  int code = initialize(api, error);
   if (code == OLYMPUS_OK) {
     code = checked(api, api->client_create(&create), OLYMPUS_DEVICE,
                    "the plugin has no device to run on", error);

@@ -125,7 +125,8 @@ int olympus_verify(const olympus_program *program, const char *bundle_path, olym
    The bundle, the processor and the version of the plugin are checked before the executable is
    passed to the plugin.  The environment variable OLYMPUS_ANY_PLUGIN=1 accepts a plugin of another
    version; a plugin that does not fit can end the process.  On success `*model` must be released
-   with `olympus_free`.  The plugin stays loaded until the process ends. */
+   with `olympus_free`.  The plugin stays loaded until the process ends.  Load one model at a time;
+   a process can have several. */
 int olympus_load(const olympus_program *program, const char *bundle_path, const char *plugin_path,
                  olympus_model **model, olympus_error *error);
 

@@ -167,6 +167,7 @@ def test_functions_that_only_python_has(tmp_path: Path) -> None:
         export(solve, tmp_path / "c")
     assert caught.value.hint is not None
     assert "--linalg portable" in caught.value.hint
+    assert str(caught.value).startswith("the program qr calls lapack_sgeqrf_ffi, lapack_sorgqr_ffi")
     assert not (tmp_path / "c").exists()
 
 
