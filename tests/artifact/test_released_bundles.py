@@ -1,7 +1,8 @@
 """A bundle of every released schema version is loaded and computes the same results.
 
-`released/` has one for each version, `schema<VERSION>.zip`. `pytest tests/artifact --update-golden`
-writes that of a new version; a file that exists is never written again.
+`released/` has one for each version, `schema<VERSION>.zip`, and `buckets<VERSION>.zip` for several
+numbers of rows. `pytest tests/artifact --update-golden` writes that of a new version; a file that
+exists is never written again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import olympus
 import olympus.numpy as jnp
 import olympus_runtime
 from olympus import artifact
+from olympus_runtime.buckets import BUCKETS_VERSION
+from tests.artifact import test_buckets
 from tests.artifact.bundles import members_of, save, struct
 
 FOLDER = Path(__file__).parent / "released"
@@ -48,14 +51,20 @@ def write(path: Path) -> None:
     save(path, traced, name="step", entry="released:step", static={"rate": 0.5})
 
 
-def test_every_schema_version_has_a_bundle(pytestconfig: pytest.Config) -> None:
-    newest = file_of(artifact.SCHEMA_VERSION)
+def write_buckets(path: Path, folder: Path) -> None:
+    path.write_bytes(test_buckets.joined(folder, test_buckets.rows_alone).read_bytes())
+
+
+def test_every_schema_version_has_a_bundle(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    newest, buckets = file_of(artifact.SCHEMA_VERSION), FOLDER / f"buckets{BUCKETS_VERSION}.zip"
     if pytestconfig.getoption("--update-golden") and not newest.exists():
         write(newest)
-    assert sorted(FOLDER.iterdir()) == sorted(map(file_of, VERSIONS)), "use --update-golden"
-    for version in VERSIONS:
-        manifest = json.loads(members_of(file_of(version))["manifest.json"])
-        assert manifest["schema_version"] == version
+    if pytestconfig.getoption("--update-golden") and not buckets.exists():
+        write_buckets(buckets, tmp_path)
+    assert {*FOLDER.iterdir()} >= {buckets, *map(file_of, VERSIONS)}, "use --update-golden"
+    for path in FOLDER.iterdir():
+        manifest = json.loads(members_of(path)["manifest.json"])
+        assert path.stem.endswith(str(manifest["schema_version"]))
 
 
 def check(program: Any) -> None:
@@ -84,3 +93,12 @@ def test_olympus_loads_it(version: int) -> None:
     assert names == ["state['count']", "state['half']", "state['w']", "x", "scale"]
     assert bundle.manifest.signature.static == {"rate": 0.5}
     assert [a.donated for a in bundle.manifest.signature.arguments] == [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("buckets*.zip")), ids=lambda path: path.stem)
+def test_a_bundle_of_several_numbers_of_rows_is_called(path: Path) -> None:
+    program = olympus_runtime.load(path)
+    for rows in (1, 3, 16):
+        x = np.arange(4 * rows, dtype="float32").reshape(rows, 4) / 64
+        expected = np.tanh(x @ test_buckets.W)
+        np.testing.assert_allclose(program(test_buckets.W, x), expected, rtol=1e-5)

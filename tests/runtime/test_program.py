@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import mmap
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import olympus
 import olympus_runtime
 from olympus import artifact, lax
+from olympus_runtime.bundle_file import read_bundle
 from tests.artifact.bundles import mlp, python, save, struct
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
@@ -124,6 +126,13 @@ def test_a_program_with_lapack_is_called(tmp_path: Path) -> None:
         "np.testing.assert_allclose(olympus_runtime.load('f.olympus')(x), x ** 0.5)\n",
         path.parent,
     )
+
+
+def test_members_are_mapped_and_not_copied(bundle: Path) -> None:
+    file = read_bundle(bundle)
+    assert {*file.members} == {*file.manifest.members}
+    assert all(isinstance(view.obj, mmap.mmap) for view in file.members.views.values())
+    assert file.members["program.olympuspr"].startswith(b"{ lambda")
 
 
 def test_threads_call_one_program(bundle: Path) -> None:
