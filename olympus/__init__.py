@@ -126,6 +126,7 @@ else:
         "core",
         "debug",
         "experimental",
+        "export",
         "extend",
         "files",
         "flatten_util",

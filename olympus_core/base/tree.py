@@ -41,6 +41,7 @@ __all__ = [
     "register_node",
     "registry",
     "structure",
+    "structure_of_node",
     "treedef_tuple",
     "unflatten",
 ]
@@ -263,6 +264,14 @@ def register_node(
 
 #: the classes that `register_node` made containers; an unregistered named tuple is not in it
 _registered: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def structure_of_node(cls: type, data: Any, children: Sequence[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a container of a registered class with this static data."""
+    structure: PyTreeDef = _pytree.PyTreeDef.from_node_data_and_children(
+        registry, (cls, data), children
+    )
+    return structure
 
 
 def is_registered(cls: type) -> bool:

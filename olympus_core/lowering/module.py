@@ -392,6 +392,25 @@ class LoweringContext:
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         return list(mlir.op("func.call", types, (*dynamic.variables(), *operands), callee).results)
 
+    def call_module(
+        self,
+        module: ir.Module,
+        name: str,
+        key: Any,
+        operands: Sequence[ir.Value],
+        results: Sequence[ShapedArray],
+    ) -> list[ir.Value]:
+        """Emit a call of the function `main` of another module, whose functions become this one's.
+
+        Calls with an equal `key` share the functions. The results have the types `results`.
+        """
+        symbol = self.module.emitted.get(key)
+        if symbol is None:
+            symbol = self.module.emitted[key] = _with_functions_of(self.module, module, name)
+        types = [mlir.tensor_type(a) for a in results]
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        return list(mlir.op("func.call", types, operands, callee).results)
+
     def function(
         self,
         name: str,
@@ -423,6 +442,28 @@ class LoweringContext:
         with mlir.ir.InsertionPoint(block):
             results = lower_eqns(self.nested(), program, [*captured, *block.arguments])
             mlir.op("stablehlo.return", (), results)
+
+
+def _with_functions_of(module: _Module, other: ir.Module, name: str) -> str:
+    """Copy the functions of another module into this one; return the new symbol of its `main`."""
+    table, functions = mlir.ir.SymbolTable, list(other.body.operations)
+    symbols = {}
+    for view in functions:
+        old = str(mlir.ir.StringAttr(view.operation.attributes["sym_name"]).value)
+        symbols[old] = module.unique(name if old == "main" else old)
+    for old, new in symbols.items():
+        table.replace_all_symbol_uses(old, f".{new}", other.operation)
+    for new in symbols.values():  # in two steps, so that no new name is an old one
+        table.replace_all_symbol_uses(f".{new}", new, other.operation)
+    for view in functions:
+        old = str(mlir.ir.StringAttr(view.operation.attributes["sym_name"]).value)
+        view.operation.attributes["sym_name"] = mlir.string_attr(symbols[old])
+        view.operation.attributes["sym_visibility"] = mlir.string_attr("private")
+        for extra in ("arg_attrs", "res_attrs"):
+            if extra in view.operation.attributes:
+                del view.operation.attributes[extra]
+        view.operation.clone(mlir.ir.InsertionPoint(module.body))
+    return symbols["main"]
 
 
 def lower_eqns(

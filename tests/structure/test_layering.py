@@ -27,7 +27,7 @@ ORDERS = {
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
         *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
-        *("verification", "artifact", "api", "interop"),
+        *("verification", "artifact", "api", "export", "interop"),
     ],
     "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],
     "olympus_core/analysis": [
@@ -60,10 +60,10 @@ NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/"
 #: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
 #: `jit` stages a function or one of JAX, `command` is the click command of each module of commands,
 #: `main` starts each process, `load` reads a bundle or an ONNX model, `trace` and `result_types`
-#: are for functions of JAX and for modules of PyTorch
+#: are for functions of JAX and for modules of PyTorch, `export` for functions and such modules
 SHARED = {
     *("compare", "jit", "load", "command", "main", "structure", "evaluate"),
-    *("trace", "result_types"),
+    *("trace", "result_types", "export"),
 }
 #: The folders whose places are listed in docs/explanation/design.md
 PACKAGE_ORDERS = ("olympus_runtime", "olympus_core", "olympus_cli")

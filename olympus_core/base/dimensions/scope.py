@@ -45,6 +45,11 @@ class SymbolicScope:
                 self._add(constraint, left, right)
         self._check()
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The constraints as texts."""
+        return tuple(dict.fromkeys([c.text for c in self.constraints]))
+
     def bounds(self, x: SymbolicDim | int) -> Bounds:
         """Return the least and the largest value of an expression; infinite if not known."""
         return self._decisions.bounds(x)
@@ -167,7 +172,7 @@ class SymbolicScope:
         return f"\nUsing symbolic scope {self}" if self.constraints else ""
 
     def __str__(self) -> str:
-        texts = "".join(f"\n  {c.text}" for c in self.constraints)
+        texts = "".join(f"\n  {text}" for text in self.texts)
         more = f" with constraints:{texts}" if texts else ""
         return f"created at {self._place}{more}"
 

@@ -263,7 +263,7 @@ def _check_constraints(solution: Solution, values: Values, specs: str, obtained:
             kind = "equal" if constraint.is_equality else "greater or equal"
             raise ShapeError(
                 f"Input shapes do not match the symbolic shape constraint {constraint.text}. "
-                f"Expected '{constraint.difference}' to be {kind} to 0, but found {found}. "
+                f"Expected '{constraint.difference}' to be {kind} to 0, but found {found}."
                 f"{specs}{obtained.rstrip(', ')}."
             )
 
