@@ -1,4 +1,4 @@
-"""The safety checks of an exported program, and those that are left out."""
+"""The safety checks of an exported program, and how to leave one out."""
 
 from __future__ import annotations
 

@@ -413,10 +413,11 @@ def _in_own_code(frame: FrameType | None) -> bool:
     while frame is not None:
         name = frame.f_code.co_filename
         if name not in _is_own:
-            is_passing = name.startswith("<") or source.is_internal(name)
-            _is_own[name] = True if source.is_own(name) else None if is_passing else False
+            own = True if source.is_own(name) else None if source.is_internal(name) else False
+            _is_own[name] = own
         known = _is_own[name]
-        if known is None or name == __file__:
+        # the `__eq__` of a dataclass is generated code, without a file
+        if known is None or name == __file__ or frame.f_code.co_name == "__eq__":
             frame = frame.f_back
         else:
             return known
