@@ -200,9 +200,21 @@ class BucketProgram:
             else:
                 kwargs[name] = _ANY
         leaves = [np.asarray(x) for x in self._matcher.leaves(args, kwargs)]
+        return self._tree(self._flat(leaves))
+
+    def flat(self, leaves: Sequence[Any]) -> list[Array]:
+        """Return the results of a call in flattened order, for arguments in flattened order.
+
+        The arguments are without the masks. Raises as a call.
+        """
+        rest = iter(leaves)
+        arguments = self.manifest.arguments
+        return self._flat([_ANY if x.fill == "mask" else np.asarray(next(rest)) for x in arguments])
+
+    def _flat(self, leaves: Sequence[Array]) -> list[Array]:
         rows = self._rows(leaves)
         if self.manifest.size_for(rows) is not None:
-            return self._tree(self._run(leaves, rows))
+            return self._run(leaves, rows)
         most = self.sizes[-1]
         if self.manifest.oversize == "refuse":
             raise SignatureError(
@@ -213,7 +225,7 @@ class BucketProgram:
             self._run(self._cut(leaves, start, min(start + most, rows)), min(most, rows - start))
             for start in range(0, rows, most)
         ]
-        return self._tree([self._joined(i, x) for i, x in enumerate(zip(*parts, strict=True))])
+        return [self._joined(i, x) for i, x in enumerate(zip(*parts, strict=True))]
 
     def _tree(self, results: Sequence[Array]) -> Any:
         return self.part(self.sizes[0]).signature.result_tree.build(iter(results))

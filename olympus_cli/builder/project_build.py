@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from olympus.errors import UsageError
+from olympus_cli.builder.bucket_bundles import join_groups
 from olympus_cli.builder.build_request import BuildRequest
 from olympus_cli.builder.driver import Selected, build
 from olympus_cli.builder.farm.choice import executor_of
@@ -86,7 +87,9 @@ def build_targets(request: BuildRequest, history: BuildHistory) -> Built:
     meanwhile = cache(partial(history.prepare, opened))
     past = history.past(opened, new)
     files = (*opened.files, *([request.device_config] if request.device_config else ()))
-    key = request.key and key_in_file(request.key, opened.file)
+    has_buckets = any(spec.buckets for spec in specs.values())
+    # the index has the outputs of targets, and not the bundles that are joined from them
+    key = "" if has_buckets else request.key and key_in_file(request.key, opened.file)
     by_index = Selected(key, opened.root, files, opened.targets.keys())
     shown = building(specs, request.num_jobs, meanwhile, new, quiet=request.quiet)
     with interrupts.interrupts_raised(), shown as listener:
@@ -94,7 +97,8 @@ def build_targets(request: BuildRequest, history: BuildHistory) -> Built:
         outcomes = build(
             specs, opened.build_dir, options, listener, by_index, past=past, executor=place
         )
-    return Built(opened, specs, outcomes)
+    joined = join_groups(specs, outcomes, opened.build_dir, frozen=options.frozen)
+    return Built(opened, specs, [*outcomes, *joined])
 
 
 def _options(request: BuildRequest, project: Project) -> Options:

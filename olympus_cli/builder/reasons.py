@@ -75,6 +75,14 @@ class OutputMissing:
 
 
 @dataclass(frozen=True)
+class PartsChanged:
+    """A bundle for several sizes that has other parts, or other settings, than its targets."""
+
+    def __str__(self) -> str:
+        return "a bundle of one of its sizes has changed"
+
+
+@dataclass(frozen=True)
 class Forced:
     """A build that the user requested."""
 
@@ -271,6 +279,7 @@ Reason = (
     | RecordUnreadable
     | OutputChanged
     | OutputMissing
+    | PartsChanged
     | Forced
     | Skipped
     | Renewed

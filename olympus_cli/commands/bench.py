@@ -52,7 +52,8 @@ from olympus_cli.options.shared import (
     stage_options,
 )
 from olympus_cli.process import interrupts
-from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.program.bundle import bundle_backend, bundle_loader
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.entries import is_bundle

@@ -73,6 +73,7 @@ def _chosen(opened: Project, names: Sequence[str], stale: bool, every: bool) -> 
     """Return the names of the folders to clean; those of no target are first."""
     targets = [*opened.targets] if every else []
     targets += [spec.name for spec in opened.select(names)] if names else []
+    targets += [name for name, parts in opened.bundles.items() if set(parts) <= set(targets)]
     return list(dict.fromkeys([*(stale_folders(opened) if stale or every else ()), *targets]))
 
 

@@ -19,6 +19,8 @@ from olympus_cli.builder.inspection.inspection_text import (
     entry_tables,
 )
 from olympus_cli.options.shared import Command, FilePath, common_options
+from olympus_cli.program.buckets import is_for_several_sizes
+from olympus_cli.reports.bucket_contents import bucket_document, bucket_lines, bucket_tables
 from olympus_cli.reports.bundle_contents import BundleContents
 from olympus_cli.reports.bundle_text import Table, feature_lines, head_lines, tables
 from olympus_cli.spec.settings import read_settings
@@ -67,6 +69,11 @@ def _show_build(folder: Path, trust: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _show_bundle(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
+    if is_for_several_sizes(file):
+        manifest, size = artifact.buckets_of(file, trust=trust or None), file.stat().st_size
+        shown = bucket_lines(manifest, display_path(file), size), bucket_tables(manifest)
+        _show(bucket_document(manifest, display_path(file), size), as_json, *shown)
+        return
     bundle = artifact.load(file, native=False, trust=trust or None)
     state = bundle.signature_state(trust or read_settings().trust or None)
     contents = BundleContents.of(bundle, display_path(file), file.stat().st_size, state)

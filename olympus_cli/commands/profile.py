@@ -28,7 +28,8 @@ from olympus_cli.profile.page import render_profile
 from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.profile.table import show_profile
 from olympus_cli.profile.trace import trace_bytes
-from olympus_cli.program.bundle import BundleOptions, bundle_loader
+from olympus_cli.program.bundle import bundle_loader
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable, check_flags
 from olympus_cli.reports.relative_paths import relative

@@ -24,8 +24,10 @@ from olympus_cli.options.shared import (
     program_options,
     stage_options,
     time_limit_option,
+    whole_number,
 )
-from olympus_cli.program.bundle import BundleOptions, bundle_loader
+from olympus_cli.program.bundle import bundle_loader
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.input_files import listed, npz_bytes, portable
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable, check_flags
@@ -49,6 +51,12 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 @stage_options
 @input_options
 @bundle_options
+@click.option(
+    "--size",
+    type=whole_number(1),
+    metavar="N",
+    help="Call a bundle of several sizes with N rows; the default is its largest size.",
+)
 @output_option("the results", form=".npz, which --inputs reads")
 @time_limit_option
 @common_options

@@ -26,7 +26,7 @@ from olympus_cli.options.shared import (
     whole_number,
 )
 from olympus_cli.process import interrupts
-from olympus_cli.program.bundle import BundleOptions
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.entries import is_bundle

@@ -18,7 +18,7 @@ from olympus_cli.bench.compare.attempts import Against
 from olympus_cli.bench.compare.verdict import MIN_ROUNDS, ROUNDS
 from olympus_cli.bench.measure.work import Effort
 from olympus_cli.options.shared import FilePath, positive_number, whole_number
-from olympus_cli.program.bundle import BundleOptions
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
 from olympus_cli.spec.bench import parse_threshold
 
@@ -162,9 +162,14 @@ def bundle_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def gather(
-        *args: Any, recompile: bool, native: bool, trust: tuple[Path, ...], **rest: Any
+        *args: Any,
+        recompile: bool,
+        native: bool,
+        trust: tuple[Path, ...],
+        size: int | None = None,
+        **rest: Any,
     ) -> Any:
-        return function(*args, allowed=BundleOptions(recompile, native, trust), **rest)
+        return function(*args, allowed=BundleOptions(recompile, native, trust, size), **rest)
 
     return _decorated(gather, reversed(_BUNDLE))
 

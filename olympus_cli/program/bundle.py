@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING
 import olympus
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
+from olympus_cli.program.buckets import is_for_several_sizes, load_buckets
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
@@ -53,19 +54,6 @@ def save_bundle(
     return path
 
 
-@dataclass(frozen=True)
-class BundleOptions:
-    """The permitted uses of a bundle, and its required signature.
-
-    With `recompile`, it is compiled again if it does not fit this machine. With `native`, its
-    native code may run. If `trust` has public keys, one of them must have signed it.
-    """
-
-    recompile: bool = True
-    native: bool = True
-    trust: tuple[Path, ...] = ()
-
-
 _ALL_ALLOWED = BundleOptions()
 
 
@@ -84,6 +72,8 @@ def bundle_loader(
         if options.trust or not options.native:
             option = "--trust" if options.trust else "--no-native"
             raise UsageError(f"{option} is for a FILE.olympus, and {text!r} is not one")
+        if options.size is not None:
+            raise UsageError(f"--size is for a FILE.olympus, and {text!r} is not one")
         return None
     if request.shapes or request.statics:
         raise UsageError(f"{text} is built already: it takes neither shapes nor statics")
@@ -124,6 +114,10 @@ def load_bundle(
         raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
     on_stage("load")
     keys = options.trust or read_settings().trust
+    if is_for_several_sizes(path):
+        return load_buckets(path, backend.backend, options, keys)
+    if options.size is not None:
+        raise UsageError(f"--size is for a bundle of several sizes, and {path} has one program")
     bundle = olympus.artifact.load(path, native=options.native, trust=keys or None)
     expect_devices(bundle.num_devices)
     compiled = bundle.compiled(backend, recompile=options.recompile)

@@ -12,6 +12,7 @@ from olympus.artifact import indented
 from olympus.files import SCHEMA_DIALECT
 from olympus.sharding import MOST_DEVICES
 from olympus_cli.spec.bench import JUDGED
+from olympus_cli.spec.buckets import FILLS, OVERSIZE, POWERS
 from olympus_cli.spec.cache import MODES
 from olympus_cli.spec.entries import BUNDLE_SUFFIX, FRONTENDS, ONNX_SUFFIX, PROGRAM_SUFFIXES
 from olympus_cli.spec.key_descriptions import key_descriptions
@@ -210,12 +211,33 @@ def _target() -> dict[str, Schema]:
         "as-is": _FLAG,
         "compiler-options": _each(option),
         "matrix": _each(values, _IDENTIFIER),
+        "buckets": {**_each(_bucket_sizes(), _IDENTIFIER), "minProperties": 1, "maxProperties": 1},
+        "padding": _each(_choice(FILLS)),
+        "oversize": _choice(OVERSIZE),
         "inputs": _each(_inputs()),
         "tolerance": _tolerance(),
         "budget": _ref("budget"),
         "bench": _ref("bench"),
         "golden": _FLAG,
         "trips": _each(trips, {"pattern": r".+:[0-9]+$"}),
+    }
+
+
+def _bucket_sizes() -> Schema:
+    """Return the schema of sizes: an array, or a range."""
+    size = {"type": "integer", "minimum": 1}
+    step = {"anyOf": [{"const": POWERS}, size]}
+    ends = {"min": size, "max": size, "step": step}
+    return {
+        "anyOf": [
+            {"type": "array", "minItems": 1, "maxItems": 64, "uniqueItems": True, "items": size},
+            {
+                "type": "object",
+                "properties": ends,
+                "required": ["max"],
+                "additionalProperties": False,
+            },
+        ]
     }
 
 

@@ -17,6 +17,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.bench import BenchSpec
+from olympus_cli.spec.buckets import BucketSpec
 from olympus_cli.spec.cache import CacheSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
@@ -145,6 +146,7 @@ class TargetSpec:
     as_is: bool = False  # True to compile the program of a file unchanged
     #: public keys, one of which must have signed the bundle of its entry; if empty, the settings'
     trust: tuple[Path, ...] = ()
+    buckets: BucketSpec | None = None  # the bundle for several sizes that it is a part of
     budget: Budget = field(default_factory=Budget)
     bench: BenchSpec = field(default_factory=BenchSpec)
     golden: bool = False  # True if its program must equal the saved one
@@ -195,6 +197,15 @@ class Project:
     file: Path = Path("olympus.toml")  # its olympus.toml or pyproject.toml
     files: tuple[Path, ...] = ()  # all files that were read: `file` and the extended ones
     cache: CacheSpec = field(default_factory=CacheSpec)  # its store of compilation results
+
+    @property
+    def bundles(self) -> dict[str, list[str]]:
+        """The names of the bundles for several sizes, each with the names of its targets."""
+        names: dict[str, list[str]] = {}
+        for name, target in self.targets.items():
+            if target.buckets is not None:
+                names.setdefault(target.buckets.name, []).append(name)
+        return names
 
     def has(self, name: str) -> bool:
         """Return True if `name` selects a target: see `target_names`."""

@@ -19,6 +19,7 @@ from olympus.errors import SpecError, UsageError
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
+from olympus_cli.spec.buckets import Buckets, buckets_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.cache import cache_of
 from olympus_cli.spec.devices import Devices, devices_of
@@ -84,6 +85,7 @@ TARGET_KEYS = (
         "out-sharding",
     ),
     *("x64", "env", "optimize", "repeats", "linalg", "as-is", "compiler-options", "matrix"),
+    *("buckets", "padding", "oversize"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
 
@@ -188,17 +190,40 @@ def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[s
         if matrix.depth(value) > MAX_DEPTH:
             section.fail(key, f"is nested more than {MAX_DEPTH} deep")
     check_variables(section)
-    axes = _axes(section)
+    axes, buckets = _axes(section), buckets_of(section)
+    if buckets is not None:
+        axes = {**axes, buckets.symbol: list(buckets.sizes)}
     args = section.data.get("args")
     passed = matrix.placeholders([args, section.data.get("static")])
     settings = sorted(matrix.placeholders(section.data) - passed)
     targets = {}
     _check_sizes(section, axes)
     for values in matrix.combinations(axes):
-        filled = _filled(section, values)
-        target = _target(filled, name + matrix.suffix(values), values, root, devices)
+        target = _combination(section, name, values, root, devices)
+        if buckets is not None:
+            target = _in_bundle(section, name, target, buckets, devices)
         targets[target.name] = replace(target, toml_args=args, setting_keys=tuple(settings))
     return targets
+
+
+def _combination(
+    section: Section, name: str, values: matrix.Values, root: Path, devices: Devices
+) -> TargetSpec:
+    """Return the target of one combination of a matrix."""
+    filled = _filled(section, values)
+    return _target(filled, name + matrix.suffix(values), values, root, devices)
+
+
+def _in_bundle(
+    section: Section, name: str, target: TargetSpec, buckets: Buckets, devices: Devices
+) -> TargetSpec:
+    """Return a target of one size as a part of the bundle for all sizes."""
+    rest = {key: value for key, value in target.matrix.items() if key != buckets.symbol}
+    size, twin = int(str(target.matrix[buckets.symbol])), None
+    if size == buckets.sizes[-1]:
+        values = {**rest, buckets.symbol: buckets.twin}
+        twin = _combination(section, name, values, target.root, devices)
+    return replace(target, buckets=buckets.spec(name + matrix.suffix(rest), size, twin))
 
 
 def _axes(section: Section) -> dict[str, list[object]]:
@@ -321,7 +346,8 @@ def _filled(section: Section, values: matrix.Values) -> Section:
     Raises:
         SpecError: a text has a name in braces that is not a key of the matrix.
     """
-    written = {key: value for key, value in section.data.items() if key != "matrix"}
+    apart = ("matrix", "buckets", "padding", "oversize")
+    written = {key: value for key, value in section.data.items() if key not in apart}
     names = set()
     for path, name in matrix.references(written):
         names.add(name)

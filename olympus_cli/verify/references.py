@@ -16,7 +16,8 @@ from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus.files import typed
 from olympus.verification import interpret
 from olympus_cli.builder.reuse import ready_to_run
-from olympus_cli.program.bundle import BundleOptions, load_bundle
+from olympus_cli.program.bundle import load_bundle
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program

@@ -15,6 +15,7 @@ from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_runtime.buckets import OVERSIZE, BucketManifest, RowArray
 from olympus_runtime.bundle_file import read_bundle
 from olympus_runtime.manifest import MANIFEST, Member
+from olympus_runtime.signatures import PublicKey, public_keys
 
 
 def join_buckets(
@@ -80,17 +81,23 @@ def join_buckets(
     return buckets_of(path)
 
 
-def buckets_of(path: str | os.PathLike[str]) -> BucketManifest:
+def buckets_of(
+    path: str | os.PathLike[str], *, trust: PublicKey | Sequence[PublicKey] | None = None
+) -> BucketManifest:
     """Return the manifest of a bundle for several numbers of rows, which is read and verified.
+
+    With `trust`, a public key or several, the bundle must be signed with one of them.
 
     Raises:
       UsageError: the file is missing or cannot be read.
-      ArtifactError: the file is damaged, or is no such bundle.
+      ArtifactError: the file is damaged, is no such bundle, or lacks the signature.
+      BackendError: `trust` is given and the package `cryptography` is not installed.
 
     >>> buckets_of("f.olympus").sizes
     (1, 8)
     """
-    manifest = read_bundle(Path(path)).manifest
+    keys = None if trust is None else public_keys(trust)
+    manifest = read_bundle(Path(path), keys).manifest
     if not isinstance(manifest, BucketManifest):
         raise ArtifactError(f"{path} has one program, and not one for each of several sizes")
     return manifest

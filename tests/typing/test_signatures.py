@@ -48,6 +48,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.analysis.hlo_cost_analysis": ("module", "a module of the MLIR bindings"),
     "olympus.analysis.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.artifact.BucketManifest.to_data": ("return", "what JSON has"),
+    "olympus.artifact.BucketProgram.flat": ("leaves", "array-like values"),
     "olympus.artifact.BucketProgram.part": ("return", "a program of olympus_runtime"),
     "olympus.artifact.Manifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),

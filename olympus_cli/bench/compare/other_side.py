@@ -21,7 +21,8 @@ from olympus_cli.bench.baselines import check_host, read_baseline, stored_path
 from olympus_cli.bench.compare.rounds import Side
 from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
-from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.program.bundle import bundle_backend, bundle_loader
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
 from olympus_cli.spec.entries import is_bundle, is_entry, program_file
 from olympus_cli.spec.model import Checkout

@@ -10,7 +10,7 @@ from pathlib import Path
 import olympus
 from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus.stages import is_attached
-from olympus_cli.program.bundle import BundleOptions
+from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec

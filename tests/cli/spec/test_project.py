@@ -32,7 +32,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     (folder / "src").mkdir()
     project = loaded(folder, text)
     assert project.build_dir == folder / "build"
-    assert (len(project.select()), len(project.targets)) == (5, 7)
+    assert (len(project.select()), len(project.targets)) == (5, 14)
     forward = project.targets["forward@batch=8,train=false"]
     assert forward.kwargs["tokens"] == ShapeSpec("int32", (8, 128))
     assert forward.kwargs["params"] == FromEntry("model:init")

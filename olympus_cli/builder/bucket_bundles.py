@@ -1,0 +1,199 @@
+"""The bundles for several sizes: each is joined from the bundles of its targets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from olympus import artifact
+from olympus.errors import OlympusError, UsageError
+from olympus.stages import ArgInfo
+from olympus.verification import prove_rows_independent
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.reasons import NeverBuilt, PartsChanged, Stated
+from olympus_cli.faults.failure import Failure
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.buckets import BucketSpec
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.target_table import at_key
+from olympus_cli.workers.call import OnStage, call
+
+_Proved: TypeAlias = "tuple[list[tuple[dict[int, int], str]], list[dict[int, int]]]"
+
+_FIRST_NAME = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class BucketGroup:
+    """The targets of one bundle for several sizes, by size, and the build folder."""
+
+    targets: Mapping[int, TargetSpec]
+    build_dir: Path
+
+    @property
+    def spec(self) -> BucketSpec:
+        """The sizes of the bundle, and the target for another size."""
+        spec = self.targets[max(self.targets)].buckets
+        assert spec is not None
+        return spec
+
+    @property
+    def path(self) -> Path:
+        """The file of the bundle: `build/forward/forward.olympus`."""
+        return self.build_dir / self.spec.name / f"{self.spec.name}{BUNDLE_SUFFIX}"
+
+    def part(self, size: int) -> Path:
+        """Return the file of the bundle for one size."""
+        name = self.targets[size].name
+        return self.build_dir / name / f"{name}{BUNDLE_SUFFIX}"
+
+    def is_fresh(self) -> bool:
+        """Return True if the bundle has exactly the present parts and settings."""
+        try:
+            manifest = artifact.buckets_of(self.path)
+        except OlympusError:
+            return False
+        digests = {}
+        for size in self.targets:
+            content = self.part(size).read_bytes()
+            digests[manifest.part(size)] = hashlib.sha256(content).hexdigest()
+        spec = self.spec
+        fills = [fill_of(x.name, spec.padding) for x in manifest.arguments if x.axes]
+        return (
+            {name: member.sha256 for name, member in manifest.members.items()} == digests
+            and (manifest.symbol, manifest.oversize) == (spec.symbol, spec.oversize)
+            and [x.fill for x in manifest.arguments if x.axes] == fills
+        )
+
+
+def groups_of(specs: Mapping[str, TargetSpec], build_dir: Path) -> list[BucketGroup]:
+    """Return the bundles for several sizes all of whose targets are among `specs`."""
+    found: dict[str, dict[int, TargetSpec]] = {}
+    for spec in specs.values():
+        if spec.buckets is not None:
+            found.setdefault(spec.buckets.name, {})[spec.buckets.size] = spec
+    groups = [BucketGroup(targets, build_dir) for targets in found.values()]
+    return [group for group in groups if tuple(sorted(group.targets)) == _sizes(group)]
+
+
+def _sizes(group: BucketGroup) -> tuple[int, ...]:
+    spec = next(iter(group.targets.values())).buckets
+    return () if spec is None else spec.sizes
+
+
+def join_groups(
+    specs: Mapping[str, TargetSpec], outcomes: Sequence[Outcome], build_dir: Path, *, frozen: bool
+) -> list[Outcome]:
+    """Join the bundles of each group whose targets are built or fresh; return their outcomes.
+
+    A group is left out if one of its targets failed or is stale. With `frozen`, nothing is written.
+    """
+    ready = {x.target for x in outcomes if x.status in ("built", "fresh") and x.failure is None}
+    joined = []
+    for group in groups_of(specs, build_dir):
+        if ready.issuperset(target.name for target in group.targets.values()):
+            joined.append(_joined(group, frozen=frozen))
+    return joined
+
+
+def _joined(group: BucketGroup, *, frozen: bool) -> Outcome:
+    name, start = group.spec.name, time.perf_counter()
+    outcome = partial(Outcome, name)
+    if group.is_fresh():
+        return outcome("fresh")
+    reason = PartsChanged() if group.path.exists() else NeverBuilt()
+    if frozen:
+        return Outcome.because(name, [reason])
+    try:
+        arguments, results = call(_proved, group, action="proves", quiet=True)
+        group.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.join_buckets(
+            group.path,
+            {size: group.part(size) for size in group.targets},
+            name=name,
+            symbol=group.spec.symbol,
+            arguments=arguments,
+            results=results,
+            oversize=group.spec.oversize,
+        )
+    except OlympusError as error:
+        return outcome("failed", failure=Failure.of(error))
+    seconds = time.perf_counter() - start
+    return outcome("built", (Stated.of(reason),), seconds)
+
+
+def _proved(on_stage: OnStage, group: BucketGroup) -> _Proved:
+    """Prove that rows are independent for each size.
+
+    Returns, for each argument, the elements of one row by axis and the fill, and, for each result,
+    the elements of one row by axis.
+
+    Raises:
+        PaddingError: padded rows could change other rows.
+        UsageError: `padding` does not fit the arguments.
+    """
+    spec = group.spec
+    size, twin = _twin(on_stage, group)
+    with at_key(group.targets[max(group.targets)], "padding"):
+        _check_padding(spec, twin.arguments)
+    fills = [fill_of(x.name, spec.padding) for x in twin.arguments]
+    axes = None
+    for other in [n for n in group.targets if n not in (1, size)]:
+        traced = _traced(on_stage, group.targets[other])
+        axes = prove_rows_independent(traced, twin, (other, size), fills, spec.symbol)
+    if axes is None:
+        raise UsageError(f"{spec.name} has one size, {spec.symbol} = 1, and no padded rows")
+    padded = [fill if rows else "zeros" for fill, rows in zip(fills, axes.arguments, strict=True)]
+    arguments = [(dict(x), fill) for x, fill in zip(axes.arguments, padded, strict=True)]
+    return arguments, list(map(dict, axes.results))
+
+
+def _twin(on_stage: OnStage, group: BucketGroup) -> tuple[int, Any]:
+    """Return a size and the program traced for it, with which those of the sizes are compared.
+
+    It is not one of the sizes, unless the program exists for these alone.
+    """
+    spec, largest = group.spec, max(group.targets)
+    assert spec.twin is not None
+    size = int(str(spec.twin.matrix[spec.symbol]))
+    twin = replace(spec.twin, python_path=group.targets[largest].python_path)
+    try:
+        return size, _traced(on_stage, twin)
+    except OlympusError:
+        others = [n for n in sorted(group.targets) if n not in (1, largest)]
+        if not others:
+            raise
+        return others[-1], _traced(on_stage, group.targets[others[-1]])
+
+
+def _traced(on_stage: OnStage, spec: TargetSpec) -> Any:
+    return Program.of(spec, on_stage, until="trace").traced
+
+
+def fill_of(name: str, padding: Mapping[str, str]) -> str:
+    """Return the fill of an array: that of its name, or of its argument, or zeros.
+
+    >>> fill_of("params['w']", {"params": "edge"})
+    'edge'
+    """
+    first = _FIRST_NAME.match(name)
+    return padding.get(name) or padding.get(first[0] if first else "") or "zeros"
+
+
+def _check_padding(spec: BucketSpec, arguments: Sequence[ArgInfo]) -> None:
+    """Raise UsageError for a mask that is not a whole argument, or a name without an argument."""
+    names = {x.name for x in arguments}
+    firsts = {match[0] for name in names if (match := _FIRST_NAME.match(name))}
+    for name, fill in spec.padding.items():
+        if name not in names | firsts:
+            known = ", ".join(sorted(firsts))
+            raise UsageError(f"padding has {name!r}, and the arguments are {known}")
+        if fill == "mask" and name not in names:
+            raise UsageError(f"the mask {name!r} must be one array, and is several")
