@@ -30,6 +30,7 @@ from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
 from olympus_runtime.buckets import BucketManifest as BucketManifest
 from olympus_runtime.buckets import BucketProgram as BucketProgram
+from olympus_runtime.buckets import RowArray as RowArray
 from olympus_runtime.program import load as _load_program
 
 load_program = _load_program

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+import tempfile
+import zipfile
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from olympus.artifact import Bundle, StoredExecutable, load
+from olympus.artifact import BucketManifest, Bundle, buckets_of, load
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.export.c_program import c_program
+from olympus_cli.export.c_program import CProgram, c_program
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.terminal.output import write_file
 from olympus_cli.text.paths import display_path
 
 #: The parts of olympus_runtime.c, in the order of the file.
-RUNTIME_PARTS = (
-    *("prologue", "base", "digest", "bundle", "processor", "pjrt", "arrays", "model", "call"),
-)
+RUNTIME_PARTS = [
+    *("prologue", "base", "digest", "bundle", "processor"),
+    *("pjrt", "arrays", "model", "call", "rows"),
+]
 _HEADER = "olympus_runtime.h"
 
 
@@ -36,8 +39,8 @@ def write(path: Path, output: Path, _options: ExportOptions) -> Path:
     >>> write(Path("f.olympus"), Path("f-c"), ExportOptions())
     PosixPath('f-c')
     """
-    bundle = load(path, native=False)
-    program = c_program(bundle, _executable(bundle))
+    with tempfile.TemporaryDirectory() as folder:
+        program = _described(path, Path(folder))
     check_folder(output)
     contents: dict[str, str | bytes] = {
         _HEADER: runtime_header(),
@@ -71,16 +74,27 @@ def _runtime_file(name: str) -> str:
     return (resources.files("olympus_cli.export") / "c_runtime" / name).read_text(encoding="utf-8")
 
 
-def _executable(bundle: Bundle) -> StoredExecutable:
-    """Return the executable to export."""
-    for backend in ("cpu", "gpu"):
-        for executable in bundle.executables:
-            if executable.backend == backend:
-                return executable
-    raise ArtifactError(
-        f"--format c needs an executable for the CPU or a GPU, and {bundle.path} has none",
-        hint="build it for the backend cpu",
-    )
+def _described(path: Path, folder: Path) -> CProgram:
+    """Return the description of the program of a bundle; `folder` is for parts of it."""
+    rows = _rows(path)
+    if rows is None:
+        return c_program(path, [(None, load(path, native=False))])
+    parts: list[tuple[str | None, Bundle]] = []
+    with zipfile.ZipFile(path) as archive:  # verified above
+        for size in rows.sizes:
+            name = rows.part(size)
+            part = folder / f"{size}.olympus"
+            part.write_bytes(archive.read(name))
+            parts.append((name, load(part, native=False)))
+    return c_program(path, parts, rows)
+
+
+def _rows(path: Path) -> BucketManifest | None:
+    """Return the manifest of a bundle for several numbers of rows; None for another file."""
+    try:
+        return buckets_of(path)
+    except ArtifactError:
+        return None  # one program, or a damaged file, which `load` reports
 
 
 def check_folder(output: Path) -> None:

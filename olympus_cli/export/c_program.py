@@ -6,10 +6,10 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from olympus.artifact import Bundle, StoredExecutable
+from olympus.artifact import BucketManifest, Bundle, RowArray, StoredExecutable
 from olympus.errors import ArtifactError
 from olympus.stages import ArgInfo
 from olympus_cli.export.plugins import Plugins, fitting_plugins
@@ -64,7 +64,9 @@ class CArray:
     """An argument or a result: its name in the program, its field in C and its type.
 
     `macro` is the prefix of its constants. `count` is the number of elements, and `size` that of
-    bytes. `parts` and `places` are its tiling over several devices, empty for a whole array.
+    bytes. `parts` and `places` are its tiling over several devices, empty for a whole array. `rows`
+    has the elements of one row along each axis, and is empty for an array without rows, `symbol` is
+    the name of the number of rows, and `fill` the content of padded rows.
     """
 
     name: str
@@ -76,6 +78,9 @@ class CArray:
     donated: bool
     parts: tuple[int, ...] = ()
     places: tuple[tuple[int, ...], ...] = ()
+    rows: tuple[int, ...] = ()
+    fill: str = "zeros"
+    symbol: str = ""
 
     @property
     def count(self) -> int:
@@ -89,8 +94,19 @@ class CArray:
 
     @property
     def type(self) -> str:
-        """The type of the array, such as `float32[2,3]`."""
-        return array_type(self.dtype, self.shape)
+        """The type of the array, such as `float32[2,3]`, or `float32[batch,3]` with rows."""
+        if not self.rows:
+            return array_type(self.dtype, self.shape)
+        row_sizes = [self.symbol if n == 1 else f"{n}*{self.symbol}" for n in self.rows]
+        sizes = [
+            row if n else str(m) for row, n, m in zip(row_sizes, self.rows, self.shape, strict=True)
+        ]
+        return f"{self.dtype}[{','.join(sizes)}]"
+
+    @property
+    def is_mask(self) -> bool:
+        """True for the mask of the rows, which a call fills."""
+        return self.fill == "mask" and bool(self.rows)
 
     @property
     def title(self) -> str:
@@ -123,20 +139,36 @@ class CMember:
 
 
 @dataclass(frozen=True)
+class CExecutable:
+    """An executable, with the arrays of its call and the manifest of its bundle.
+
+    `part` is the member with the bundle if that is in another one, for `rows` rows.
+    """
+
+    part: str | None
+    rows: int
+    arguments: tuple[CArray, ...]
+    results: tuple[CArray, ...]
+    member: CMember
+    manifest: CMember
+
+
+@dataclass(frozen=True)
 class CProgram:
     """The program of a bundle as the templates use it.
 
     `name` is an identifier of C, and `title` the name in the bundle. The plugins with an API from
-    `first_api` to `last_api` fit the executable.
+    `first_api` to `last_api` fit the executables, which are in the order of their rows. `symbol` is
+    the name of the number of rows, empty for a program of one. With `splits`, a call with more rows
+    than the last executable has is made in parts.
     """
 
     name: str
     title: str
     bundle_name: str
-    arguments: tuple[CArray, ...]
-    results: tuple[CArray, ...]
-    executable: CMember
-    manifest: CMember
+    executables: tuple[CExecutable, ...]
+    symbol: str
+    splits: bool
     platform: str
     system: str
     machine: str
@@ -151,33 +183,54 @@ class CProgram:
         """The prefix of the constants."""
         return self.name.upper()
 
+    @property
+    def arguments(self) -> tuple[CArray, ...]:
+        """The arguments, of the last executable."""
+        return self.executables[-1].arguments
 
-def c_program(bundle: Bundle, executable: StoredExecutable) -> CProgram:
-    """Return the description of an executable of a verified bundle.
+    @property
+    def results(self) -> tuple[CArray, ...]:
+        """The results, of the last executable."""
+        return self.executables[-1].results
+
+    @property
+    def passed(self) -> list[CArray]:
+        """The arguments that a call passes: all but masks."""
+        return [array for array in self.arguments if not array.is_mask]
+
+
+def c_program(
+    path: Path, parts: Sequence[tuple[str | None, Bundle]], rows: BucketManifest | None = None
+) -> CProgram:
+    """Return the description of the executables of a verified bundle at `path`.
+
+    `parts` has its bundles, with the names of their members: one without a name, or with `rows` one
+    for each number of rows. The executable for the CPU is described, or, without one, the first for
+    a GPU.
 
     Raises:
         ArtifactError: C has no type for a dtype, the executable calls functions that no plugin
-            has, or it is not for the CPU or a GPU.
+            has, or none is for the CPU or a GPU.
     """
-    manifest = bundle.manifest
-    _check(bundle, executable)
-    name = identifier(manifest.name)
+    chosen = [(part, bundle, _executable(bundle)) for part, bundle in parts]
+    for _, bundle, executable in chosen:
+        _check(bundle, executable, rows)
+    _, bundle, executable = chosen[-1]
+    title = bundle.manifest.name if rows is None else rows.name
+    name = identifier(title)
     name = f"{name}_" if name.lower() in _RESERVED else name
-    arguments, results = _arrays(bundle, executable, name.upper())
-    plugins: Plugins = fitting_plugins(executable.backend, manifest.versions)
-    member = manifest.members[executable.member]
+    plugins: Plugins = fitting_plugins(executable.backend, bundle.manifest.versions)
+    sizes = (0,) if rows is None else rows.sizes
     return CProgram(
         name=name,
-        title=manifest.name,
-        bundle_name=Path(bundle.path).name,
-        arguments=arguments,
-        results=results,
-        executable=CMember(executable.member, member.size, bytes.fromhex(member.sha256)),
-        manifest=CMember(
-            "manifest.json",
-            len(bundle.manifest_bytes),
-            hashlib.sha256(bundle.manifest_bytes).digest(),
+        title=title,
+        bundle_name=path.name,
+        executables=tuple(
+            _c_executable(part, size, bundle, executable, name.upper(), rows)
+            for size, (part, bundle, executable) in zip(sizes, chosen, strict=True)
         ),
+        symbol="" if rows is None else rows.symbol,
+        splits=rows is not None and rows.oversize == "split",
         platform=_PLATFORMS[executable.backend],
         system=executable.host.system,
         machine=executable.host.machine,
@@ -186,6 +239,40 @@ def c_program(bundle: Bundle, executable: StoredExecutable) -> CProgram:
         first_api=plugins.first_api,
         last_api=plugins.last_api,
         num_devices=bundle.num_devices,
+    )
+
+
+def _executable(bundle: Bundle) -> StoredExecutable:
+    """Return the executable to export."""
+    for backend in _PLATFORMS:
+        for executable in bundle.executables:
+            if executable.backend == backend:
+                return executable
+    backends = ", ".join(executable.backend for executable in bundle.executables) or "none"
+    raise ArtifactError(
+        "--format c needs an executable for the CPU or a GPU, and the executables of "
+        f"{bundle.manifest.name} are for {backends}",
+        hint="build it for the backend cpu",
+    )
+
+
+def _c_executable(
+    part: str | None,
+    size: int,
+    bundle: Bundle,
+    executable: StoredExecutable,
+    prefix: str,
+    rows: BucketManifest | None,
+) -> CExecutable:
+    member, content = bundle.manifest.members[executable.member], bundle.manifest_bytes
+    arguments, results = _arrays(bundle, executable, prefix, rows)
+    return CExecutable(
+        part,
+        size,
+        arguments,
+        results,
+        CMember(executable.member, member.size, bytes.fromhex(member.sha256)),
+        CMember("manifest.json", len(content), hashlib.sha256(content).digest()),
     )
 
 
@@ -216,17 +303,20 @@ def _unique(names: Sequence[str]) -> Iterator[str]:
 
 
 def _arrays(
-    bundle: Bundle, executable: StoredExecutable, prefix: str
+    bundle: Bundle, executable: StoredExecutable, prefix: str, rows: BucketManifest | None
 ) -> tuple[tuple[CArray, ...], tuple[CArray, ...]]:
     signature = bundle.manifest.signature
     arrays = [*signature.arguments, *signature.results]
     fields = _unique([array.name for array in arrays])
-    described = tuple(
+    described = [
         _array(array, field, f"{prefix}_{field.upper()}", tiling)
         for array, field, tiling in zip(arrays, fields, bundle.tilings(executable), strict=True)
-    )
+    ]
+    if rows is not None:
+        of_rows = zip(described, (*rows.arguments, *rows.results), strict=True)
+        described = [_with_rows(array, info, rows.symbol) for array, info in of_rows]
     count = len(signature.arguments)
-    return described[:count], described[count:]
+    return tuple(described[:count]), tuple(described[count:])
 
 
 def _array(array: ArgInfo, field: str, macro: str, tiling: _Tiling | None) -> CArray:
@@ -246,20 +336,26 @@ def _array(array: ArgInfo, field: str, macro: str, tiling: _Tiling | None) -> CA
     )
 
 
+def _with_rows(array: CArray, info: RowArray, symbol: str) -> CArray:
+    if not info.axes:
+        return array
+    per_axis = tuple(info.axes.get(axis, 0) for axis in range(len(array.shape)))
+    return replace(array, rows=per_axis, fill=info.fill, symbol=symbol)
+
+
 # Custom calls that XLA itself contains, besides those with the prefixes.
 _OF_XLA = {"TopK", "SliceToDynamic", "PadToStatic", "Sharding", "SPMDFullToShardShape"}
 _OF_XLA |= {"SPMDShardToFullShape"}
 _PREFIXES_OF_XLA = ("__", "mhlo.", "stablehlo.", "chlo.", "xla.")
 
 
-def _check(bundle: Bundle, executable: StoredExecutable) -> None:
+def _check(bundle: Bundle, executable: StoredExecutable, rows: BucketManifest | None) -> None:
     """Raise ArtifactError for a program that the runtime in C cannot run."""
     what = f"the program {bundle.manifest.name}"
-    if executable.backend not in _PLATFORMS:
-        raise ArtifactError(
-            f"--format c needs an executable for the CPU or a GPU, and {what} is compiled for "
-            f"{executable.backend}"
-        )
+    for info in () if rows is None else rows.arguments:
+        dtypes = [x.dtype_name for x in bundle.manifest.signature.arguments if x.name == info.name]
+        if info.fill == "mask" and dtypes[0].startswith(("complex", "float8")):
+            raise ArtifactError(f"{info.name} in {what} is a mask, and has the dtype {dtypes[0]}")
     for array in (*bundle.manifest.signature.arguments, *bundle.manifest.signature.results):
         if array.dtype_name not in C_TYPES:
             raise ArtifactError(

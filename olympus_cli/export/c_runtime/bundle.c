@@ -23,6 +23,7 @@ struct entry {
 struct bundle {
   const char *path;
   FILE *file;
+  uint64_t base; /* its position in the file: it may be a member of another bundle */
   uint64_t size;
   unsigned char *directory;
   uint64_t directory_at, directory_size;
@@ -47,7 +48,7 @@ static int read_at(struct bundle *bundle, uint64_t at, void *to, uint64_t size,
   if (at > bundle->size || size > bundle->size - at) {
     return damaged(bundle, error, "a part of it is beyond its end");
   }
-  if (fseeko(bundle->file, (off_t)at, SEEK_SET) != 0 ||
+  if (fseeko(bundle->file, (off_t)(bundle->base + at), SEEK_SET) != 0 ||
       fread(to, 1, (size_t)size, bundle->file) != size) {
     return fail(error, OLYMPUS_FILE, "%.500s cannot be read: %s", bundle->path,
                 ferror(bundle->file) ? strerror(errno) : "it became shorter");
@@ -236,10 +237,7 @@ static int read_directory(struct bundle *bundle, olympus_error *error) {
   return OLYMPUS_OK;
 }
 
-static void close_bundle(struct bundle *bundle) {
-  if (bundle->file != NULL) {
-    fclose(bundle->file);
-  }
+static void free_directory(struct bundle *bundle) {
   free(bundle->directory);
   free(bundle->entries);
 }
@@ -348,28 +346,63 @@ static void free_codes(struct code *codes, size_t count) {
   free(codes);
 }
 
+/* Read and verify an executable, and the manifest of the bundle that has it. */
+static int read_executable(struct bundle *bundle, const olympus_executable *executable,
+                           struct code *code_bytes, olympus_error *error) {
+  unsigned char *manifest = NULL;
+  int code = read_member(bundle, &executable->manifest, &manifest, error);
+  free(manifest);
+  if (code == OLYMPUS_OK) {
+    code = read_member(bundle, &executable->member, &code_bytes->content, error);
+  }
+  if (code == OLYMPUS_OK) {
+    code = find_pjrt_part(bundle, executable->member.size, code_bytes, error);
+  }
+  return code;
+}
+
+/* The same for an executable of a bundle that is a member of this one. */
+static int read_part_executable(const struct bundle *bundle, const olympus_executable *executable,
+                                struct code *code_bytes, olympus_error *error) {
+  const struct entry *entry = find_member(bundle, executable->part);
+  if (entry == NULL) {
+    return fail(error, OLYMPUS_DAMAGED, "%.500s is damaged: it does not have %.200s once",
+                bundle->path, executable->part);
+  }
+  struct bundle part = {.path = bundle->path,
+                        .file = bundle->file,
+                        .base = bundle->base + entry->content,
+                        .size = entry->size};
+  int code = find_directory(&part, error);
+  if (code == OLYMPUS_OK) {
+    code = read_directory(&part, error);
+  }
+  if (code == OLYMPUS_OK) {
+    code = read_executable(&part, executable, code_bytes, error);
+  }
+  free_directory(&part);
+  return code;
+}
+
 /* Read and verify all executables of a program; release them with `free_codes`. */
 static int read_codes(const olympus_program *program, const char *path, struct code **codes,
                       olympus_error *error) {
   struct bundle bundle;
-  unsigned char *manifest = NULL;
   *codes = calloc(program->num_executables + 1, sizeof **codes);
   if (*codes == NULL) {
     return out_of_memory(error, program->num_executables);
   }
   int code = open_bundle(&bundle, path, error);
-  if (code == OLYMPUS_OK) {
-    code = read_member(&bundle, &program->manifest, &manifest, error);
-  }
   for (size_t i = 0; code == OLYMPUS_OK && i < program->num_executables; i++) {
-    const olympus_member *member = &program->executables[i].member;
-    code = read_member(&bundle, member, &(*codes)[i].content, error);
-    if (code == OLYMPUS_OK) {
-      code = find_pjrt_part(&bundle, member->size, &(*codes)[i], error);
-    }
+    const olympus_executable *executable = &program->executables[i];
+    code = executable->part == NULL
+               ? read_executable(&bundle, executable, &(*codes)[i], error)
+               : read_part_executable(&bundle, executable, &(*codes)[i], error);
   }
-  free(manifest);
-  close_bundle(&bundle);
+  free_directory(&bundle);
+  if (bundle.file != NULL) {
+    fclose(bundle.file);
+  }
   return code;
 }
 

@@ -278,11 +278,13 @@ void olympus_free(olympus_model *model) {
     return;
   }
   const struct pjrt_api *api = model->api;
-  for (size_t i = 0; model->loaded != NULL && i < model->program->num_executables; i++) {
+  for (size_t i = model->loaded == NULL ? 0 : model->program->num_executables; i-- > 0;) {
     struct loaded *loaded = &model->loaded[i];
     size_t count = model->program->executables[i].num_arguments * model->program->num_devices;
     for (size_t k = 0; loaded->kept != NULL && k < count; k++) {
-      destroy_buffer(api, loaded->kept[k]);
+      if (i == 0 || loaded->kept[k] != model->loaded[0].kept[k]) { /* else it is shared */
+        destroy_buffer(api, loaded->kept[k]);
+      }
     }
     free(loaded->kept);
     if (loaded->pjrt != NULL) {

@@ -67,6 +67,10 @@ typedef enum olympus_dtype {
   OLYMPUS_NUM_DTYPES
 } olympus_dtype;
 
+/* The content of padded rows of an argument: zeros, the last element along each dimension, or the
+   mask of the rows, which has ones in the caller's rows and zeros in the others. */
+typedef enum olympus_fill { OLYMPUS_ZEROS, OLYMPUS_EDGE, OLYMPUS_MASK } olympus_fill;
+
 /* An argument or a result. */
 typedef struct olympus_array {
   const char *name; /* the name in the program, such as params['w'] */
@@ -79,6 +83,10 @@ typedef struct olympus_array {
      `rank` numbers, the place of its part.  NULL if each device has the whole array. */
   const int64_t *parts;
   const int64_t *places;
+  /* In a program of several numbers of rows: the elements of one row along each dimension, 0 along
+     one without rows.  NULL for an array without rows. */
+  const int64_t *rows;
+  olympus_fill fill;
 } olympus_array;
 
 /* A file in the bundle. */
@@ -88,9 +96,12 @@ typedef struct olympus_member {
   unsigned char sha256[32];
 } olympus_member;
 
-/* One compiled form of the program. */
+/* One compiled form of the program, for `rows` rows if the program has several. */
 typedef struct olympus_executable {
+  const char *part; /* the bundle within the bundle that has it; NULL for the bundle itself */
+  olympus_member manifest;
   olympus_member member;
+  int64_t rows;
   size_t num_arguments;
   size_t num_results;
   const olympus_array *arguments;
@@ -109,9 +120,9 @@ typedef struct olympus_program {
   int first_api;                    /* the minor versions of PJRT's API that fit the executables */
   int last_api;
   size_t num_devices;
-  olympus_member manifest;
+  int splits; /* a call with more rows than the last executable has is made in parts */
   size_t num_executables;
-  const olympus_executable *executables;
+  const olympus_executable *executables; /* in the order of their rows */
 } olympus_program;
 
 typedef struct olympus_model olympus_model;
@@ -144,6 +155,16 @@ int olympus_keep(olympus_model *model, size_t index, const void *const *argument
    results are undefined.  Several threads may call one model at the same time. */
 int olympus_call(olympus_model *model, size_t index, const void *const *arguments,
                  void *const *results, olympus_error *error);
+
+/* Call a program of several numbers of rows with any number up to the largest, or, if it splits
+   calls, with any number.  The arguments and results have `rows` rows; those of a mask are NULL.
+   The rest is as for `olympus_call`. */
+int olympus_call_rows(olympus_model *model, int64_t rows, const void *const *arguments,
+                      void *const *results, olympus_error *error);
+
+/* As `olympus_keep`, for all executables of a program of several numbers of rows.  An argument with
+   rows cannot be kept. */
+int olympus_keep_rows(olympus_model *model, const void *const *arguments, olympus_error *error);
 
 /* Release a model; NULL is allowed.  No call may be in progress. */
 void olympus_free(olympus_model *model);

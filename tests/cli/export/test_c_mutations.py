@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,27 +13,45 @@ from olympus import artifact
 from tests.cli.export.c_programs import SANITIZERS, build, export, run, save_bundle
 
 
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+class Harness(NamedTuple):
+    """The program that mutates a bundle, the bundle, and the bundles of its executables."""
+
+    executable: Path
+    bundle: Path
+    parts: list[Path]
+
+
+def twice(path: Path, rows: int) -> Path:
+    return save_bundle(path, lambda x: x + x, olympus.ShapeDtypeStruct((rows,), "float32"))
+
+
+@pytest.fixture(scope="module", params=["one program", "several numbers of rows"])
+def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Harness:
     folder = tmp_path_factory.mktemp("mutations")
-    struct = olympus.ShapeDtypeStruct((2,), "float32")
-    bundle = save_bundle(folder / "f.olympus", lambda x: x + x, struct)
+    bundle = folder / "f.olympus"
+    if request.param == "one program":
+        parts = [twice(bundle, 2)]
+    else:
+        by_rows = {rows: twice(folder / f"{rows}.olympus", rows) for rows in (1, 4)}
+        options = {"arguments": [({0: 1}, "zeros")], "results": [{0: 1}]}
+        artifact.join_buckets(bundle, by_rows, name="f", symbol="b", **options)
+        parts = [*by_rows.values()]
     exported = export(bundle, folder / "c")
     shutil.copy(Path(__file__).with_name("mutations.c"), exported)
-    return build(exported, *SANITIZERS, main="mutations.c")
+    return Harness(build(exported, *SANITIZERS, main="mutations.c"), bundle, parts)
 
 
 @pytest.mark.parametrize(
-    ("count", "seed"), [(800, 1), pytest.param(10_000, 2, marks=pytest.mark.night)]
+    ("count", "seed"), [(500, 1), pytest.param(10_000, 2, marks=pytest.mark.night)]
 )
-def test_mutated_bundles(harness: Path, tmp_path: Path, count: int, seed: int) -> None:
-    path = harness.parent / "f.olympus"
-    bundle, content = artifact.load(path), path.read_bytes()
+def test_mutated_bundles(harness: Harness, tmp_path: Path, count: int, seed: int) -> None:
+    content = harness.bundle.read_bytes()
     ranges: list[str] = []
-    for member in (bundle.manifest_bytes, bundle.members["executables/cpu.bin"]):
-        begin = content.index(member)
-        ranges += [str(begin), str(begin + len(member))]
-    output = run(harness, path, tmp_path / "copy.olympus", str(count), str(seed), *ranges)
-    refused, accepted = map(int, output.split())
+    for part in map(artifact.load, harness.parts):
+        for member in (part.manifest_bytes, part.members["executables/cpu.bin"]):
+            begin = content.index(member)
+            ranges += [str(begin), str(begin + len(member))]
+    arguments = (harness.bundle, tmp_path / "copy.olympus", str(count), str(seed), *ranges)
+    refused, accepted = map(int, run(harness.executable, *arguments).split())
     assert refused + accepted == count
     assert refused > accepted > 0

@@ -181,8 +181,9 @@ def test_dtypes_that_c_does_not_have(tmp_path: Path) -> None:
 def test_a_bundle_without_an_executable_for_c(tmp_path: Path) -> None:
     bundle = artifact.load(twice(tmp_path / "f.olympus"))
     other = dataclasses.replace(bundle.executables[0], backend="tpu")
-    with pytest.raises(ArtifactError, match="is compiled for tpu"):
-        c_program(bundle, other)
+    manifest = dataclasses.replace(bundle.manifest, executables=(other,))
+    with pytest.raises(ArtifactError, match="the executables of f are for tpu"):
+        c_program(bundle.path, [(None, dataclasses.replace(bundle, manifest=manifest))])
     with pytest.raises(UsageError, match="cannot be"):
         (tmp_path / "file").touch()
         export(bundle.path, tmp_path / "file" / "c")
