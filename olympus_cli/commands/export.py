@@ -29,6 +29,7 @@ from olympus_cli.options.shared import (
     whole_number,
 )
 from olympus_cli.process import interrupts
+from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_bundle, is_onnx, program_file
 from olympus_cli.spec.model import TargetSpec
@@ -162,7 +163,11 @@ def _bundle(
     """
     if is_bundle(request.text):
         path = Path(request.text).absolute()
-        artifact.load(path, native=False, trust=read_settings().trust or None)
+        trust = read_settings().trust or None
+        if is_for_several_sizes(path):
+            artifact.buckets_of(path, trust=trust)
+        else:
+            artifact.load(path, native=False, trust=trust)
         return path
     options = Options(
         jobs=1, time_limit=time_limit, force=True, page=False, use=None if no_cache else "read"

@@ -11,10 +11,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from olympus.artifact import BucketManifest, Bundle, buckets_of, load
-from olympus.errors import ArtifactError, UsageError
+from olympus.artifact import Bundle, buckets_of, load
+from olympus.errors import UsageError
 from olympus_cli.export.c_program import CProgram, c_program
 from olympus_cli.export.options import ExportOptions
+from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.terminal.output import write_file
 from olympus_cli.text.paths import display_path
 
@@ -76,9 +77,9 @@ def _runtime_file(name: str) -> str:
 
 def _described(path: Path, folder: Path) -> CProgram:
     """Return the description of the program of a bundle; `folder` is for parts of it."""
-    rows = _rows(path)
-    if rows is None:
+    if not is_for_several_sizes(path):
         return c_program(path, [(None, load(path, native=False))])
+    rows = buckets_of(path)
     parts: list[tuple[str | None, Bundle]] = []
     with zipfile.ZipFile(path) as archive:  # verified above
         for size in rows.sizes:
@@ -87,14 +88,6 @@ def _described(path: Path, folder: Path) -> CProgram:
             part.write_bytes(archive.read(name))
             parts.append((name, load(part, native=False)))
     return c_program(path, parts, rows)
-
-
-def _rows(path: Path) -> BucketManifest | None:
-    """Return the manifest of a bundle for several numbers of rows; None for another file."""
-    try:
-        return buckets_of(path)
-    except ArtifactError:
-        return None  # one program, or a damaged file, which `load` reports
 
 
 def check_folder(output: Path) -> None:

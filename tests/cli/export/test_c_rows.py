@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import Result
 
 import olympus
 import olympus.numpy as jnp
@@ -123,3 +125,16 @@ def test_a_changed_part_is_damage(masked: Path, tmp_path: Path) -> None:
     files = saved_arguments(tmp_path, arrays)
     output = run(masked, "--plugin", plugin_path(), "--bundle", path, *files, code=5)
     assert "the SHA-256 of its executables/cpu.bin is another one" in output
+
+
+def test_the_command_exports_the_file(
+    masked: Path, tmp_path: Path, invoke: Callable[..., Result]
+) -> None:
+    output = tmp_path / "c"
+    arguments = (str(masked.parent / "model.olympus"), "--format", "c", "-o", str(output))
+    result = invoke("export", *arguments)
+    assert result.exit_code == 0, result.stderr
+    names = ("model.h", "model.c", "main.c", "README.md")
+    assert [(output / name).read_text() for name in names] == [
+        (masked.parent / name).read_text() for name in names
+    ]
