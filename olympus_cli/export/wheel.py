@@ -6,13 +6,15 @@ import base64
 import hashlib
 import io
 import re
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import olympus
-from olympus.artifact import load
+from olympus.artifact import BucketManifest, Bundle, buckets_of, load
 from olympus.errors import ArtifactError, UsageError
+from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.export.wheel_modules import WheelModule, check_name, module_source, stub_source
 from olympus_cli.terminal.output import write_file
@@ -36,7 +38,7 @@ def export_wheel(path: Path, output: Path, options: ExportOptions) -> Path:
     >>> export_wheel(Path("mlp.olympus"), Path("dist"), ExportOptions())
     PosixPath('dist/mlp-1.0-py3-none-any.whl')
     """
-    manifest = load(path, native=False).manifest
+    manifest = _rows_of(path) or load(path, native=False).manifest
     module = options.module or manifest.name.partition("@")[0].replace("-", "_")
     function = options.function or manifest.function
     version = options.wheel_version or "1.0"
@@ -65,13 +67,14 @@ def write_wheel(
             f"{version!r:.80} is not the version of a package",
             hint="write numbers and dots, as in --wheel-version 1.2.0",
         )
-    bundle = load(bundle_path, native=False)
+    rows = _rows_of(bundle_path)
+    bundle = load(bundle_path, native=False) if rows is None else _largest(bundle_path, rows)
     if bundle.num_devices > 1:
         raise ArtifactError(
             f"--format wheel is for programs of one device, and {bundle_path} is for "
             f"{bundle.num_devices} devices"
         )
-    module = WheelModule.of(bundle, module_name, function_name, version)
+    module = WheelModule.of(bundle, rows, module_name, function_name, version)
     info = f"{module_name}-{version}.dist-info"
     members = {
         f"{module_name}/__init__.py": module_source(module).encode(),
@@ -91,6 +94,17 @@ def write_wheel(
         raise UsageError(f"{display_path(output_dir)} cannot be made: {error.strerror}") from error
     write_file(path, _packed(members), quiet=True)
     return path
+
+
+def _rows_of(path: Path) -> BucketManifest | None:
+    """Return the manifest of a bundle for several numbers of rows; None for another file."""
+    return buckets_of(path) if is_for_several_sizes(path) else None
+
+
+def _largest(path: Path, rows: BucketManifest) -> Bundle:
+    """Return the bundle of the largest number of rows, which has the types of all."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as archive:
+        return load(archive.extract(rows.part(rows.sizes[-1]), folder), native=False)
 
 
 def check_wheel_folder(output: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from olympus.artifact import Argument, Bundle, Node
+from olympus.artifact import Argument, BucketManifest, Bundle, Node, RowArray
 from olympus.errors import UsageError
 from olympus_cli.frontends.bundles import positional_roots
 
@@ -43,11 +43,15 @@ def check_name(kind: str, name: str) -> None:
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter of the function: its name, its type in the stub, and its arrays."""
+    """A parameter of the function: its name, its type in the stub, and the lines of its arrays.
+
+    A mask of padded rows is no parameter of a call.
+    """
 
     name: str
     type: str
-    arrays: tuple[Argument, ...]
+    lines: tuple[str, ...]
+    is_mask: bool
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,14 @@ class WheelModule:
     positional_only: int
     named: tuple[_Parameter, ...]
     result: str
-    results: tuple[Argument, ...]
+    result_lines: tuple[str, ...]
+    rows: str
 
     @staticmethod
-    def of(bundle: Bundle, name: str, function: str, version: str) -> WheelModule:
-        """Return the module of a bundle's program.
+    def of(
+        bundle: Bundle, rows: BucketManifest | None, name: str, function: str, version: str
+    ) -> WheelModule:
+        """Return the module of a bundle's program, or of the largest program for several `rows`.
 
         Raises:
             UsageError: a parameter that is passed by name has a name that Python does not allow.
@@ -77,31 +84,37 @@ class WheelModule:
         manifest = bundle.manifest
         signature = manifest.signature
         args, kwargs = signature.argument_tree.items
-        arrays = iter(signature.arguments)
+        symbol = "" if rows is None else rows.symbol
+        no_rows = [None] * (len(signature.arguments) + len(signature.results))
+        of_rows = iter(no_rows if rows is None else [*rows.arguments, *rows.results])
+        arrays = zip(signature.arguments, of_rows, strict=False)
         roots = positional_roots(bundle)
         named_roots = [root if _is_name(root) and roots.count(root) == 1 else "" for root in roots]
         positional = [
-            _parameter(root or f"_{i}", node, arrays)
+            _parameter(root or f"_{i}", node, arrays, symbol)
             for i, (root, node) in enumerate(zip(named_roots, args.items, strict=True))
         ]
-        unnamed = [i for i, root in enumerate(named_roots) if not root]
         for key in kwargs.keys:
             if not _is_name(str(key)):
                 raise UsageError(f"the parameter {key!r} of {manifest.name} is not a Python name")
         named = [
-            _parameter(str(key), node, arrays)
+            _parameter(str(key), node, arrays, symbol)
             for key, node in zip(kwargs.keys, kwargs.items, strict=True)
         ]
+        positional = [p for p in positional if not p.is_mask]
+        last = max((i for i, p in enumerate(positional) if p.name.startswith("_")), default=-1)
+        results = zip(signature.results, of_rows, strict=False)
         return WheelModule(
             name,
             function,
             version,
             f"{function}, compiled from {manifest.entry} by OLYMPUS".replace("\n", " "),
             tuple(positional),
-            max(unnamed, default=-1) + 1,
-            tuple(named),
+            last + 1,
+            tuple(p for p in named if not p.is_mask),
             _annotation(signature.result_tree, iter(signature.results)),
-            signature.results,
+            tuple(_line_of(array, own, symbol) for array, own in results),
+            "" if rows is None else _rows_text(rows),
         )
 
     def parameters(self, *, typed: bool) -> str:
@@ -124,9 +137,31 @@ def _is_name(name: str) -> bool:
     return name.isidentifier() and name.isascii() and is_free
 
 
-def _parameter(name: str, node: Node, arrays: Iterator[Argument]) -> _Parameter:
-    own = tuple(next(arrays) for _ in range(node.leaves()))
-    return _Parameter(name, _annotation(node, iter(own)), own)
+#: Arrays, each with its rows if the bundle is for several numbers of rows.
+_Arrays = Iterator[tuple[Argument, RowArray | None]]
+
+
+def _parameter(name: str, node: Node, arrays: _Arrays, symbol: str) -> _Parameter:
+    own = [next(arrays) for _ in range(node.leaves())]
+    lines = tuple(_line_of(array, rows, symbol) for array, rows in own)
+    is_mask = any(rows is not None and rows.fill == "mask" for _, rows in own)
+    return _Parameter(name, _annotation(node, iter([array for array, _ in own])), lines, is_mask)
+
+
+def _line_of(array: Argument, rows: RowArray | None, symbol: str) -> str:
+    """Return the line of an array in the docstring; its rows are a multiple of the symbol."""
+    axes = {} if rows is None else rows.axes
+    sizes = [
+        str(size) if (one := axes.get(i)) is None else symbol if one == 1 else f"{one}*{symbol}"
+        for i, size in enumerate(array.shape)
+    ]
+    return f"    {array.name}: {array.dtype_name}[{','.join(sizes)}]\n"
+
+
+def _rows_text(rows: BucketManifest) -> str:
+    """Return the sentence on the numbers of rows."""
+    more = "more are split" if rows.oversize == "split" else "more are an error"
+    return f"{rows.symbol} is any number of rows up to {rows.sizes[-1]}; {more}.\n\n"
 
 
 #: The dtypes of NumPy itself; an array of another one is any array in the stub.
@@ -156,16 +191,12 @@ def _annotation(node: Node, arrays: Iterator[Argument]) -> str:
     return f"tuple[{', '.join(items) or '()'}]"
 
 
-def _array(array: Argument) -> str:
-    return f"    {array.name}: {array.dtype_name}[{','.join(map(str, array.shape))}]\n"
-
-
 def _docstring(module: WheelModule) -> str:
-    arrays = [array for p in (*module.positional, *module.named) for array in p.arrays]
-    arguments = "".join(map(_array, arrays)) or "    none\n"
-    results = "".join(map(_array, module.results)) or "    none\n"
+    parameters = (*module.positional, *module.named)
+    arguments = "".join(line for p in parameters for line in p.lines) or "    none\n"
+    results = "".join(module.result_lines) or "    none\n"
     text = (
-        f"Run the compiled program on NumPy arrays, and wait for the results.\n\n"
+        f"Run the compiled program on NumPy arrays, and wait for the results.\n\n{module.rows}"
         f"Arguments:\n{arguments}\nResults:\n{results}\n"
         "Raises TypeError for an argument of another type or structure.\n"
     )

@@ -20,6 +20,7 @@ import olympus
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.export.wheel import export_wheel, write_wheel
+from tests.artifact import test_buckets
 from tests.artifact.bundles import change_manifest, python, save, struct
 
 Invoke = Callable[..., Result]
@@ -107,6 +108,27 @@ def test_parameters_without_a_name_are_positional(tmp_path: Path) -> None:
     assert python("import net; print(net.np(1.0, 2.0))", tmp_path) == "3.0\n"
 
 
+def test_a_bundle_of_several_numbers_of_rows(tmp_path: Path) -> None:
+    """The mask of padded rows is no parameter."""
+    path = test_buckets.joined(tmp_path)
+    with zipfile.ZipFile(export_wheel(path, tmp_path, ExportOptions(module="net"))) as archive:
+        archive.extractall(tmp_path)
+    source = """
+import inspect, net, numpy as np
+print(inspect.signature(net.model))
+print(net.model.__doc__.splitlines()[2].strip())
+assert "x: float32[b,4]" in net.model.__doc__ and "valid" not in net.model.__doc__
+assert "result['twice']: float32[2,2*b,2]" in net.model.__doc__, net.model.__doc__
+for rows in (1, 3, 16):
+    print(net.model(np.zeros((4, 3), "float32"), np.ones((rows, 4), "float32"))["rows"].shape)
+"""
+    assert python(source, tmp_path).splitlines() == [
+        "(w, x)",
+        "b is any number of rows up to 16; more are an error.",
+        *("(1, 3)", "(3, 3)", "(16, 3)"),
+    ]
+
+
 NAMES = {
     ("my-net", "f"): "a module cannot be named 'my-net': it is not an identifier",
     ("class", "f"): "a module cannot be named 'class': it is a keyword of Python",
@@ -152,6 +174,15 @@ def test_the_command(project: Path, invoke: Invoke) -> None:
     Path("file").write_text("")
     refused = invoke(*args, "-o", "file")
     assert refused.exit_code == 2 and "file is a file, and --format wheel" in refused.stderr
+
+
+def test_the_command_takes_a_bundle_of_several_numbers_of_rows(
+    project: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    test_buckets.joined(tmp_path, test_buckets.rows_alone).rename("rows.olympus")
+    result = invoke("export", "rows.olympus", "--format", "wheel", "--module", "rows")
+    assert result.exit_code == 0, result.stderr
+    assert Path("rows-1.0-py3-none-any.whl").is_file()
 
 
 @pytest.mark.night
