@@ -14,9 +14,9 @@ from pathlib import Path
 import olympus
 from olympus.artifact import BucketManifest, Bundle, buckets_of, load
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.export.wheel_modules import WheelModule, check_name, module_source, stub_source
+from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.terminal.output import write_file
 from olympus_cli.text.paths import display_path
 
