@@ -11,6 +11,7 @@ import pytest
 
 import olympus
 from olympus import artifact
+from olympus_cli.spec.resolve import open_project
 from tests.cli.export.c_programs import build, results, run
 
 pytest.importorskip("lammps_jax_pjrt_cpu", reason="it has no version for this jaxlib")
@@ -21,6 +22,8 @@ DAY = [
     *(("stablehlo", "step"), ("jax", "sharded"), ("onnx", "classify@batch=1")),
 ]
 NIGHT = [
+    *(("buckets", f"probabilities@batch={size}") for size in (1, 8, 64)),
+    *(("buckets", f"summary@batch={size}") for size in (1, 2, 4, 8, 16, 32, 64)),
     *(("mlp", "mlp@batch=64"), ("lstm", "lstm@steps=1000"), ("gp", "hessian"), ("gp", "newton")),
     *(("kalman", "smooth@steps=20"), ("kalman", "smooth@steps=1000"), ("jax", "step")),
     *(("decoder", "tiny"), ("decoder", "base"), ("diffusion", "step"), ("gpt", "small")),
@@ -76,3 +79,14 @@ def test_an_example(project: str, target: str, tmp_path: Path) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=tolerance, err_msg=info.name)
         else:
             np.testing.assert_array_equal(x, wanted, err_msg=info.name)
+
+
+def test_every_example_for_the_cpu_is_listed() -> None:
+    folders = ["", *(path.parent.name for path in EXAMPLES.glob("*/olympus.toml"))]
+    targets = {
+        (folder, spec.name)
+        for folder in folders
+        for spec in open_project(EXAMPLES / folder).select()
+        if any(backend.backend == "cpu" for backend in spec.backends)
+    }
+    assert targets == {*DAY, *NIGHT}
