@@ -19,11 +19,13 @@ from olympus_runtime.errors import (
 )
 
 if TYPE_CHECKING:
+    from olympus_runtime.buckets import BucketProgram
     from olympus_runtime.program import Program, load
 
 __all__ = [
     "ArtifactError",
     "BackendError",
+    "BucketProgram",
     "CompileError",
     "OlympusError",
     "Program",
@@ -34,8 +36,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return `load` or `Program`: the import of jaxlib waits until one of them is used."""
-    if name not in ("Program", "load"):
+    """Return `load` or a class of programs: jaxlib is imported when one of them is used."""
+    if name not in ("BucketProgram", "Program", "load"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from olympus_runtime import program
 

@@ -171,6 +171,22 @@ def test_it_needs_numpy_and_jaxlib_only(bundle: Path) -> None:
     assert output.split() == ["[]", "[]"]
 
 
+@pytest.mark.parametrize("first", ["jax", "olympus_runtime"])
+def test_jax_in_the_process_changes_nothing(bundle: Path, first: str) -> None:
+    second = {"jax": "olympus_runtime", "olympus_runtime": "jax"}[first]
+    output = python(
+        f"import {first}, {second}\n"
+        "import jax.numpy as jnp, numpy as np\n"
+        "y = jnp.ones((2, 3)) * 2\n"
+        "program = olympus_runtime.load('mlp.olympus')\n"
+        "result = program({'w': y, 'b': y}, y, scale=1.0)['out']\n"
+        "print(type(result).__name__, float(jnp.abs(result - jnp.tanh(y * y + y)).max()) < 1e-6)\n",
+        bundle.parent,
+        JAX_PLATFORMS="cpu",
+    )
+    assert output == "ndarray True\n"
+
+
 def test_both_loaders_share_the_runtime(bundle: Path) -> None:
     check(olympus_runtime.load(bundle))
     artifact.load(bundle).compiled(recompile=False)

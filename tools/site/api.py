@@ -34,6 +34,7 @@ def packages() -> dict[str, str]:
     """The public packages, each with the first line of its docstring."""
     found = pkgutil.walk_packages(olympus.__path__, "olympus.")
     names = ["olympus", *(module.name for module in found if "._" not in module.name)]
+    names.append("olympus_runtime")
     return {name: _first_line(importlib.import_module(name)) for name in names}
 
 
