@@ -103,6 +103,8 @@ def command(
         both = "--json" if as_json else f"--format {name}, which writes files"
         raise UsageError(f"`-o -` cannot be combined with {both}")
     spec = _unchanged(request.spec())
+    if request.backend is not None:
+        options = replace(options, target=spec.backends[0])
     place = output or (
         Path.cwd() if form.suffix is None else Path.cwd() / f"{spec.name}{form.suffix}"
     )

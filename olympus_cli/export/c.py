@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+import olympus
 from olympus.artifact import Bundle, buckets_of, load
 from olympus.errors import UsageError
 from olympus_cli.export.c_program import CProgram, c_program
@@ -27,11 +28,11 @@ RUNTIME_PARTS = [
 _HEADER = "olympus_runtime.h"
 
 
-def write(path: Path, output: Path, _options: ExportOptions) -> Path:
+def write(path: Path, output: Path, options: ExportOptions) -> Path:
     """Write the C sources of the bundle at `path`, and a copy of it, to the folder `output`.
 
-    The executable for the CPU is exported, or, without one, the first for a GPU. Only the result of
-    an earlier export is replaced.
+    The executable for the target of `options` is exported; without a target that for the CPU, or
+    the first for a GPU. Only the result of an earlier export is replaced.
 
     Raises:
         ArtifactError: the bundle is damaged, or C cannot run its program.
@@ -41,7 +42,7 @@ def write(path: Path, output: Path, _options: ExportOptions) -> Path:
     PosixPath('f-c')
     """
     with tempfile.TemporaryDirectory() as folder:
-        program = _described(path, Path(folder))
+        program = _described(path, options.target, Path(folder))
     check_folder(output)
     contents: dict[str, str | bytes] = {
         _HEADER: runtime_header(),
@@ -75,10 +76,10 @@ def _runtime_file(name: str) -> str:
     return (resources.files("olympus_cli.export") / "c_runtime" / name).read_text(encoding="utf-8")
 
 
-def _described(path: Path, folder: Path) -> CProgram:
+def _described(path: Path, target: olympus.Target | None, folder: Path) -> CProgram:
     """Return the description of the program of a bundle; `folder` is for parts of it."""
     if not is_for_several_sizes(path):
-        return c_program(path, [(None, load(path, native=False))])
+        return c_program(path, [(None, load(path, native=False))], target=target)
     rows = buckets_of(path)
     parts: list[tuple[str | None, Bundle]] = []
     with zipfile.ZipFile(path) as archive:  # verified above
@@ -87,7 +88,7 @@ def _described(path: Path, folder: Path) -> CProgram:
             part = folder / f"{size}.olympus"
             part.write_bytes(archive.read(name))
             parts.append((name, load(part, native=False)))
-    return c_program(path, parts, rows)
+    return c_program(path, parts, rows, target=target)
 
 
 def check_folder(output: Path) -> None:

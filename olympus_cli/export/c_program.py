@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import olympus
 from olympus.artifact import BucketManifest, Bundle, RowArray, StoredExecutable
 from olympus.errors import ArtifactError
 from olympus.stages import ArgInfo
 from olympus_cli.export.plugins import Plugins, fitting_plugins
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.text.units import array_type
 
 #: The type of an element in C by dtype. Complex numbers have two elements.
@@ -200,19 +202,23 @@ class CProgram:
 
 
 def c_program(
-    path: Path, parts: Sequence[tuple[str | None, Bundle]], rows: BucketManifest | None = None
+    path: Path,
+    parts: Sequence[tuple[str | None, Bundle]],
+    rows: BucketManifest | None = None,
+    *,
+    target: olympus.Target | None = None,
 ) -> CProgram:
     """Return the description of the executables of a verified bundle at `path`.
 
     `parts` has its bundles, with the names of their members: one without a name, or with `rows` one
-    for each number of rows. The executable for the CPU is described, or, without one, the first for
-    a GPU.
+    for each number of rows. The executable for `target` is described; without a target that for the
+    CPU, or the first for a GPU.
 
     Raises:
         ArtifactError: C has no type for a dtype, the executable calls functions that no plugin
-            has, or none is for the CPU or a GPU.
+            has, or none is for the target, or for the CPU or a GPU.
     """
-    chosen = [(part, bundle, _executable(bundle)) for part, bundle in parts]
+    chosen = [(part, bundle, _executable(bundle, target)) for part, bundle in parts]
     for _, bundle, executable in chosen:
         _check(bundle, executable, rows)
     _, bundle, executable = chosen[-1]
@@ -242,17 +248,20 @@ def c_program(
     )
 
 
-def _executable(bundle: Bundle) -> StoredExecutable:
+def _executable(bundle: Bundle, target: olympus.Target | None) -> StoredExecutable:
     """Return the executable to export."""
-    for backend in _PLATFORMS:
+    wanted = _PLATFORMS if target is None else (target.backend,)
+    for backend in wanted:
         for executable in bundle.executables:
-            if executable.backend == backend:
+            is_on_device = target is None or executable.device == target.device
+            if executable.backend == backend in _PLATFORMS and is_on_device:
                 return executable
-    backends = ", ".join(executable.backend for executable in bundle.executables) or "none"
+    need = "the CPU or a GPU" if target is None else backend_text(target)
+    found = ", ".join(backend_text(executable.target) for executable in bundle.executables)
     raise ArtifactError(
-        "--format c needs an executable for the CPU or a GPU, and the executables of "
-        f"{bundle.manifest.name} are for {backends}",
-        hint="build it for the backend cpu",
+        f"--format c needs an executable for {need}, and the executables of {bundle.manifest.name} "
+        f"are for {found or 'nothing'}; C has no runtime for TPUs",
+        hint='build it for that backend, such as backends = ["cpu"]',
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 
 import olympus
 from olympus import artifact
@@ -44,6 +46,24 @@ def test_a_program_for_a_gpu(gpu: tuple[Path, str], tmp_path: Path) -> None:
     else:
         output = run(executable, "--plugin", plugin, file, code=6)
         assert "error: the plugin has no device to run on: " in output
+
+
+def test_the_executable_of_the_backend(tmp_path: Path, invoke: Callable[..., Result]) -> None:
+    traced = olympus.jit(lambda x: x * 2).trace(olympus.ShapeDtypeStruct((8,), "float32"))
+    lowered = [traced.lower(olympus.target(*x)) for x in (("cpu",), ("gpu", "h200"))]
+    path, text = tmp_path / "both.olympus", str(traced.olympuspr)
+    compiled = [stage.compile() for stage in lowered]
+    artifact.save(path, compiled, lowered=lowered, olympuspr_text=text, name="both", entry="m:f")
+    for options, platform in (([], "cpu"), (["--backend", "gpu"], "cuda")):
+        output = tmp_path / platform
+        result = invoke("export", str(path), "--format", "c", "-o", str(output), *options)
+        assert result.exit_code == 0, result.stderr
+        assert f'.platform = "{platform}"' in (output / "both.c").read_text()
+    a100 = ("--backend", "gpu", "--device", "a100-80")
+    refused = invoke("export", str(path), "--format", "c", "-o", str(tmp_path / "a100"), *a100)
+    assert refused.exit_code == 5
+    need = "an executable for gpu:a100-80, and the executables of both are for cpu, gpu:h200"
+    assert f"error: --format c needs {need}" in refused.stderr
 
 
 def test_the_plugin_for_the_cpu_is_refused(
