@@ -58,6 +58,10 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.export.Exported.call": ("args kwargs return", "those of the exported function"),
     "olympus.export.Exported.mlir_module": ("return", "text or a module of the MLIR bindings"),
     "olympus.export.Exported.module_for": ("return", "a module of the MLIR bindings"),
+    "olympus.export.register_pytree_node_serialization": (
+        "serialize_auxdata from_children",
+        "the static data of the user's class",
+    ),
     "olympus.export.symbolic_args_specs": ("args shapes_specs return", "trees"),
     "olympus.files.RecordSchemas.record": ("return", "what JSON has"),
     "olympus.files.RecordSchemas.value": ("kind return", "a type, and what JSON has"),
