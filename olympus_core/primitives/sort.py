@@ -11,11 +11,12 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
-from olympus_core.base.dimensions.expression import known_at_least
+from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.olympuspr import Eqn
 from olympus_core.ir.primitive import Batched, MultipleResults, op
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir import dynamic
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     at_front,
@@ -272,6 +273,10 @@ class TopK(MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        if is_symbolic_dim(params["k"]):
+            name = {"call_target_name": mlir.string_attr("stablehlo.dynamic_top_k")}
+            k = dynamic.size_value(params["k"])
+            return list(mlir.op("stablehlo.custom_call", types, (*operands, k), name).results)
         operation = mlir.op("chlo.top_k", types, operands, {"k": mlir.i64_attr(params["k"])})
         return list(operation.results)
 

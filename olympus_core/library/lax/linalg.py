@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import min_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
@@ -332,7 +333,7 @@ def svd(
         raise ArgumentError(
             f"svd has DEFAULT, DIVIDE_AND_CONQUER, QR and JACOBI, and not {algorithm}"
         )
-    _check_subset("svd", subset_by_index, min(shape_of(x)[-2:]))
+    _check_subset("svd", subset_by_index, min_dim(*shape_of(x)[-2:]))
     s, *uv = svd_p.bind(
         x,
         full_matrices=bool(full_matrices) and bool(compute_uv),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.avals import Shape, canonical_shape, dimension, get_aval, shape_of
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, DTypeLike
@@ -216,7 +216,7 @@ def tile(operand: ArrayOrKeys, reps: Sequence[int]) -> Array:
     >>> tile(array([1, 2]), (2,))
     Array([1, 2, 1, 2], dtype=int32)
     """
-    return p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
+    return p.tile_p.bind(operand, reps=tuple([dimension(r) for r in reps]))
 
 
 @structural(1)

@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import dimension, get_aval
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -91,7 +91,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     place = _place("top_k", axis, ndim)
     swap = (*[i for i in range(ndim) if i != place], place)
     moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
-    results = top_k_p.bind(moved, k=operator.index(k))
+    results = top_k_p.bind(moved, k=dimension(k))
     if place != ndim - 1:
         back = tuple(map(swap.index, range(ndim)))
         results = [transpose_p.bind(x, permutation=back) for x in results]

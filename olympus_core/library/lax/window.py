@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.primitive import Primitive
 from olympus_core.library.lax.reduction import Combiner
@@ -38,7 +39,7 @@ PaddingLike = str | Sequence[tuple[int, int]]
 
 def ints(values: Any) -> tuple[int, ...]:
     """Return a sequence of ints as a tuple of Python ints."""
-    return tuple([int(v) for v in values])
+    return tuple([v if is_symbolic_dim(v) else int(v) for v in values])
 
 
 def padtype_to_pads(

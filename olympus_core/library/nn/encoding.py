@@ -6,6 +6,7 @@ from typing import Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -26,7 +27,9 @@ from olympus_core.primitives.shape import broadcast_in_dim_p
 def _has_classes(dtype: dtypes.DType, count: int) -> bool:
     """Return True if a dtype is float, or can represent `count` class numbers."""
     kind = dtypes.kind(dtype)
-    return kind != "b" and (kind not in "iu" or count - 1 <= dtypes.iinfo(dtype).max)
+    if kind not in "iu":
+        return kind != "b"
+    return not known_at_least(count - 1, int(dtypes.iinfo(dtype).max) + 1)
 
 
 def one_hot(

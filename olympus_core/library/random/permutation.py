@@ -35,7 +35,7 @@ from olympus_core.primitives.random import random_bits_p
 
 def _count(x: Any) -> int:
     """Return the size of a population that is given as an int."""
-    return operator.index(x)
+    return x if is_symbolic_dim(x) else operator.index(x)
 
 
 def _take(x: Array, indices: Array, axis: int) -> Array:

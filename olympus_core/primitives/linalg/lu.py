@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.dimensions.expression import min_dim
 from olympus_core.ir.primitive import MultipleResults, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.linalg.algebra import block, dot, join, solve, take_rows, triangle
@@ -35,7 +36,7 @@ class LU(MatrixPrimitive, MultipleResults):
         batch = self.batch_shape(avals)
         self.check_dtypes(a)
         rows, columns = a.shape[-2:]
-        pivots = shaped((*batch, min(rows, columns)), INT32)
+        pivots = shaped((*batch, min_dim(rows, columns)), INT32)
         return a.strip_weak(), pivots, shaped((*batch, rows), INT32)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
@@ -67,7 +68,7 @@ def _change(factors: Any, da: Any) -> Any:
     triangular factorization", Mathematics of Computation 80 (2011).
     """
     rows, columns = factors.shape[-2:]
-    k = min(rows, columns)
+    k = min_dim(rows, columns)
     square = block(factors, slice(k), slice(k))
     low = triangle(square, lower=True, strict=True)
     upper = op.sub(square, low)

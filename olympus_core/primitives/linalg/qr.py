@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shaped
+from olympus_core.base.dimensions.expression import min_dim
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.primitive import MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -47,7 +48,7 @@ class Geqrf(MatrixPrimitive, MultipleResults):
         (a,) = avals
         batch = self.batch_shape(avals)
         self.check_dtypes(a)
-        return a.strip_weak(), shaped((*batch, min(a.shape[-2:])), a.dtype)
+        return a.strip_weak(), shaped((*batch, min_dim(*a.shape[-2:])), a.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         if not ctx.has_lapack:
@@ -95,7 +96,7 @@ class QR(MatrixPrimitive, MultipleResults):
         batch = self.batch_shape(avals)
         self.check_dtypes(a)
         rows, columns = a.shape[-2:]
-        k = rows if params["full_matrices"] else min(rows, columns)
+        k = rows if params["full_matrices"] else min_dim(rows, columns)
         order = (shaped((*batch, columns), INT32),) if params["pivoting"] else ()
         return (
             shaped((*batch, rows, k), a.dtype),
@@ -114,7 +115,7 @@ class QR(MatrixPrimitive, MultipleResults):
             return [emit_eye(q), emit_zeros(r), *unmoved]
         (x,) = operands
         *batch, rows, columns = a.shape
-        k = min(rows, columns)
+        k = min_dim(rows, columns)
         a, taus = a.strip_weak(), shaped((*batch, k), a.dtype)
         permutation = []
         if params["pivoting"]:

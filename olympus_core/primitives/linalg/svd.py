@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
+from olympus_core.base.dimensions.expression import min_dim
 from olympus_core.base.errors import TransformError
 from olympus_core.ir.primitive import MultipleResults, op
 from olympus_core.primitives.elementwise.base import elementwise_constant
@@ -87,7 +88,7 @@ class SVD(MatrixPrimitive, MultipleResults):
 def _results(a: ShapedArray, full: bool) -> tuple[ShapedArray, ...]:
     """Return the avals of s, U and V^H."""
     *batch, rows, columns = a.shape
-    k = min(rows, columns)
+    k = min_dim(rows, columns)
     return (
         shaped((*batch, k), dtypes.to_real(a.dtype)),
         shaped((*batch, rows, rows if full else k), a.dtype),

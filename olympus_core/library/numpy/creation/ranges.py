@@ -189,6 +189,8 @@ def sample_count(name: str, num: Any) -> int:
     It may be an array without dimensions.  Raises ArgumentError for another value and for a
     negative one, ConcretizationError for a traced array.
     """
+    if is_symbolic_dim(num):
+        return num  # type: ignore[no-any-return]
     try:
         count = operator.index(num)
     except ConcretizationError:
@@ -212,7 +214,8 @@ def _linspace(
     shape = broadcast_shapes(shape_of(start), shape_of(stop))
     first, last = (broadcast_to(convert(x, inexact), shape) for x in (start, stop))
     gaps = num - 1 if endpoint else num
-    step = (last - first) / gaps if gaps > 0 else asarray(math.nan, dtype=inexact)
+    has_step = is_symbolic_dim(gaps) or gaps > 0
+    step = (last - first) / gaps if has_step else asarray(math.nan, dtype=inexact)
     numbers = _interpolated(first, last, num, gaps, endpoint)
     numbers = moveaxis(numbers, 0, canonical_axis(axis, len(shape) + 1))
     if dtypes.kind(target_dtype) in "iu" and dtypes.kind(inexact) == "f":
@@ -222,7 +225,9 @@ def _linspace(
 
 def _interpolated(first: Array, last: Array, num: int, gaps: int, endpoint: bool) -> Array:
     """Return the numbers along axis 0; the last is exactly `last`, without a rounding error."""
-    if num < 2:
+    if is_symbolic_dim(num):
+        gaps, endpoint = max_dim(gaps, 1), False
+    elif num < 2:
         return broadcast_to(first, (num, *first.shape))
     count = gaps if endpoint else num
     column = (count,) + (1,) * first.ndim

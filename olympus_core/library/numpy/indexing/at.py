@@ -28,6 +28,7 @@ from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import ones_like
 from olympus_core.library.numpy.elementwise.arithmetic import divide, power
 from olympus_core.library.numpy.indexing.plan import (
+    INTS,
     Plan,
     StaticSlice,
     as_array,
@@ -36,6 +37,7 @@ from olympus_core.library.numpy.indexing.plan import (
     parse,
 )
 from olympus_core.library.numpy.indexing.reading import read
+from olympus_core.library.operands import scalar
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub_p
 from olympus_core.primitives.elementwise.base import BOOL
@@ -115,7 +117,7 @@ def _updated(
 
 
 def _is_regional(e: Any) -> bool:
-    return e is None or e.__class__ is int or (e.__class__ is StaticSlice and e.step == 1)
+    return e is None or e.__class__ in INTS or (e.__class__ is StaticSlice and e.step == 1)
 
 
 def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[list[Any], bool]:
@@ -127,7 +129,7 @@ def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[
             located.append(e)
             continue
         length = shape[axis]
-        if e.__class__ is int:
+        if e.__class__ in INTS:
             if not length:
                 raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
             index = e + length if e < 0 and wrap else e
@@ -201,8 +203,8 @@ def _cast(x: Any, dtype: dtypes.DType, weak: bool) -> Any:
 
 
 def _update_region(x: Array, entries: list[Any], values: Any, operation: UpdateOperation) -> Array:
-    spans = [StaticSlice(e, 1, 1) if e.__class__ is int else e for e in entries if e is not None]
-    outs = [1 if e is None else e.size for e in entries if e.__class__ is not int]
+    spans = [StaticSlice(e, 1, 1) if e.__class__ in INTS else e for e in entries if e is not None]
+    outs = [1 if e is None else e.size for e in entries if e.__class__ not in INTS]
     values = _fitting(x, values, tuple(outs))
     if 0 in outs:
         return x
@@ -234,7 +236,7 @@ def _write(
     elif not shape_of(values) and sizes:
         values = broadcast_in_dim_p.bind(values, shape=sizes, broadcast_dimensions=())
     if not whole:
-        starts = tuple([s if isinstance(s, Array) else _INT32.type(s) for s in starts])
+        starts = tuple([s if isinstance(s, Array) else scalar(s, _INT32) for s in starts])
         values = dynamic_update_slice_p.bind(x, values, *starts)
     return _restored(values, aval)
 

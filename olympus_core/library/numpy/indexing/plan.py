@@ -18,7 +18,12 @@ import numpy as np
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval
-from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least, symbolic_slice
+from olympus_core.base.dimensions.expression import (
+    SymbolicDim,
+    is_symbolic_dim,
+    known_at_least,
+    symbolic_slice,
+)
 from olympus_core.base.errors import (
     DTypeError,
     InconclusiveDimensionOperation,
@@ -34,6 +39,9 @@ from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, ScatterDimensionNumbers
+
+#: the classes of static indices
+INTS: tuple[Any, ...] = (int, SymbolicDim)
 
 
 class StaticSlice(NamedTuple):
@@ -230,7 +238,7 @@ def _placed(raw: list[Any], starts: list[int], entries: list[Any]) -> Index:
 
 def _is_array(i: Any) -> bool:
     return (
-        i is not None and i.__class__ is not int and i.__class__ is not StaticSlice and i.ndim > 0
+        i is not None and i.__class__ not in INTS and i.__class__ is not StaticSlice and i.ndim > 0
     )
 
 
@@ -284,7 +292,7 @@ def make_plan(entries: Sequence[Any], block: int, shape: Shape) -> tuple[Plan, l
 
     Raises ShapeError if index arrays do not broadcast together.
     """
-    arrays = [e for e in entries if _is_coordinate(e) and e.__class__ is not int]
+    arrays = [e for e in entries if _is_coordinate(e) and e.__class__ not in INTS]
     joint = _joint_shape(arrays) if arrays else ()
     outs = [e for e in entries if e is None or e.__class__ is StaticSlice]
     walk = _Walk(joint)
@@ -346,7 +354,7 @@ class _Walk:
                 columns.append(AxisCoordinates(axis, e, next(stepped)))
             else:
                 columns.append(
-                    AxisCoordinates(axis, e if e.__class__ is int else None, self.joint_stop)
+                    AxisCoordinates(axis, e if e.__class__ in INTS else None, self.joint_stop)
                 )
         spans = [c.source for c in columns if isinstance(c.source, StaticSlice)]
         return Plan(

@@ -23,6 +23,7 @@ from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import expand_dims, full_like
 from olympus_core.library.lax.slicing import slice_in_dim, wrapped
 from olympus_core.library.numpy.indexing.plan import (
+    INTS,
     Plan,
     StaticSlice,
     coordinates,
@@ -91,7 +92,7 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
             resolved.append(e)
             continue
         length = shape[axis]
-        if e.__class__ is int:
+        if e.__class__ in INTS:
             position = e + length if e < 0 and wrap else e
             if not length:
                 raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
@@ -148,7 +149,7 @@ def _spans(axes: list[Any], shape: Shape) -> tuple[list[StaticSlice], bool]:
     for e, n in zip(axes, shape, strict=True):
         if e.__class__ is StaticSlice:
             spans.append(e)
-        elif e.__class__ is int:
+        elif e.__class__ in INTS:
             spans.append(StaticSlice(e, 1, 1))
         else:
             spans.append(StaticSlice(0, n, 1))
@@ -222,8 +223,8 @@ def _advanced_part(
     """
     axes = [e for e in entries if e is not None]
     spans, _ = _spans(axes, shape)
-    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
-    remaining_entries = [e for e in entries if e.__class__ is not int]
+    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ in INTS])
+    remaining_entries = [e for e in entries if e.__class__ not in INTS]
     relative_entries = [
         StaticSlice(0, e.size, 1) if e.__class__ is StaticSlice else e for e in remaining_entries
     ]

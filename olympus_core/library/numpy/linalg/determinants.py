@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.primitive import op
@@ -156,5 +157,5 @@ def det(a: ArrayLike) -> Array:
     if n == 2:
         result: Array = x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
     else:
-        result = _expanded(x) if n <= 3 else _det(x)
+        result = _det(x) if is_symbolic_dim(n) or n > 3 else _expanded(x)
     return result

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base.avals import shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
@@ -120,7 +121,7 @@ def _rolled(a: Any, by: Any, axis: int) -> Array:
         twice = concatenate([a, a], axis)
         start = length - remainder(by, length)
         return dynamic_slice_in_dim(twice, start, length, axis)
-    cut = -int(by) % length
+    cut: int = -(by if is_symbolic_dim(by) else int(by)) % length
     if cut == 0:
         return asarray(a)
     after, before = (slice_in_dim(a, *ends, axis=axis) for ends in ((cut, length), (0, cut)))

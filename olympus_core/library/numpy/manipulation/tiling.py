@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.avals import canonical_shape, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ConcretizationError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ShapeLike
@@ -67,8 +68,9 @@ def repeat(
         x, place = ravel(x), 0
     else:
         place = canonical_axis(axis, aval.ndim)
-    if isinstance(repeats, int) and total_repeat_length is None:
-        return _each(x, repeats, place)
+    count: Any = repeats
+    if (isinstance(count, int) or is_symbolic_dim(count)) and total_repeat_length is None:
+        return _each(x, count, place)
     length = shape_of(x)[place]
     if not isinstance(repeats, Tracer):
         counts = np.broadcast_to(np.ravel(np.asarray(repeats)), (length,))

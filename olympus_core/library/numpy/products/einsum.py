@@ -16,6 +16,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ShapeError, TraceError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -138,9 +139,14 @@ def _find_path(
     strategy = "optimal" if optimize in ("auto", True) and len(shapes) <= 5 else "greedy"
     strategy = optimize if optimize in ("optimal", "greedy") else strategy
     terms, output = _expanded(subscripts, shapes)
-    views = [np.broadcast_to(np.float32(0), s) for s in shapes]
+    known = [[_PLAUSIBLE if is_symbolic_dim(n) else n for n in s] for s in shapes]
+    views = [np.broadcast_to(np.float32(0), s) for s in known]
     path = np.einsum_path(f"{','.join(terms)}->{output}", *views, optimize=strategy)[0]
     return [tuple(map(int, p)) for p in path[1:]]
+
+
+#: the size of a symbolic axis when an order of products is chosen
+_PLAUSIBLE = 8
 
 
 class _Planner:
