@@ -8,6 +8,7 @@ from typing import Any, cast
 import click
 
 from olympus.analysis import CostRow, Kind, Roofline, roofline
+from olympus.errors import UsageError
 from olympus.files import to_data, typed
 from olympus.stages import device_model
 from olympus_cli.builder.results.compiling import compiling
@@ -22,8 +23,8 @@ from olympus_cli.options.shared import (
     trips_option,
     whole_number,
 )
-from olympus_cli.program.stages import Program
-from olympus_cli.reports.cost_table import Shown, show_cost, show_stacks
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.cost_table import Shown, show_cost, show_formulas, show_stacks
 from olympus_cli.reports.program import program_document
 from olympus_cli.reports.program_figures import (
     FORMS,
@@ -60,6 +61,13 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
 )
 @trips_option
 @click.option(
+    "--at",
+    "sizes",
+    metavar="NAME=N",
+    multiple=True,
+    help="Count with this value of a symbolic size; may be repeated.",
+)
+@click.option(
     "--rows",
     type=whole_number(1),
     metavar="N",
@@ -76,10 +84,17 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
 @time_limit_option
 @common_options
 def command(
-    request: Request, by: str, rows: int, compiles: bool, time_limit: float | None, as_json: bool
+    request: Request,
+    by: str,
+    sizes: tuple[str, ...],
+    rows: int,
+    compiles: bool,
+    time_limit: float | None,
+    as_json: bool,
 ) -> None:
     """The program is traced and lowered, and not run. With --compile, the figures are those of the
-    target's build, which is built first if it is stale.
+    target's build, which is built first if it is stale.  Without --at, the cost of a program with
+    symbolic sizes is shown as formulas.
 
     \b
     Examples:
@@ -87,16 +102,26 @@ def command(
       olympus cost forward --by op --device h200
       olympus cost forward --by stack
       olympus cost forward --compile --json
+      olympus cost model:forward --shapes "x=f32[b,3]" --at b=64
     """
-    spec = request.spec()
+    spec, at = request.spec(), _sizes(sizes)
     with clearing(spec):
         document = call(
-            _costed, spec, KINDS.get(by, _STACK), compiles, action="counts", time_limit=time_limit
+            _costed,
+            spec,
+            KINDS.get(by, _STACK),
+            compiles,
+            at,
+            action="counts",
+            time_limit=time_limit,
         )
     for warning in document["warnings"]:
         console.message(f"warning: {warning}")
     if as_json:
         console.print_json(document)
+        return
+    if document["formulas"] is not None:
+        show_formulas(document)
         return
     cost = CostReport.from_data(document["cost"])
     figures = typed(document["compiled"], CompiledFigures | None, "compiled", FORMS)
@@ -117,13 +142,45 @@ def command(
         show_cost(shown, document["by"], table, spec.root, rows)
 
 
-def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
+def _sizes(options: Sequence[str]) -> dict[str, int]:
+    """Return the values of `--at`; raise UsageError for another form than NAME=N."""
+    sizes: dict[str, int] = {}
+    for part in ",".join(options).split(",") if options else ():
+        name, _, number = part.strip().partition("=")
+        if not name.isidentifier() or not number.isdecimal() or int(number) < 1:
+            raise UsageError(
+                f"--at needs NAME=N with a number of 1 or more, and got {part!r}",
+                hint="such as --at b=64",
+            )
+        sizes[name] = int(number)
+    return sizes
+
+
+def _formulas(program: Program, backend: str, unit: Unit) -> dict[str, Any]:
+    """Return the document of a program with symbolic sizes: the formulas of its cost."""
+    return {
+        "schema_version": _VERSION,
+        **program_document(program.source, program.traced),
+        "backend": backend,
+        "sizes": list(unit.lowered.size_names),
+        "formulas": unit.lowered.cost_formulas(),
+        "warnings": list(program.warnings),
+    }
+
+
+def _costed(
+    on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool, at: dict[str, int]
+) -> dict[str, Any]:
     """Return the cost of one call of a target's program, on its first backend."""
     label, backend = next(iter(spec.labels.items()))
     stacks = kind == _STACK
     program = Program.of(spec, on_stage, until="lower", labels=[label], stacks=stacks)
     (unit,) = program.units
     on_stage("count")
+    if unit.lowered.size_names and not at:
+        return _formulas(program, backend_text(backend), unit)
+    if at:
+        unit.lowered = unit.lowered.at_sizes(at)
     cost = program.cost(unit)
     rows: Sequence[CostRow]
     if kind == _STACK:
@@ -144,6 +201,7 @@ def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> d
         "roofline": None if model is None else to_data(roofline(cost, model)),
         "device_memory": None if model is None else model.memory,
         "compiled": None,
+        "formulas": None,
     }
     warnings = list(uncounted(report))
     if compiles:

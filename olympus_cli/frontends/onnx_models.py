@@ -127,7 +127,7 @@ class OnnxSource(ProgramOfFile):
                 f"input {name!r} of {self.name} is an array of {info.dtype.name}, and got {arg}"
             )
             raise with_line(error, self.spec, "args", name)
-        return arg.shape
+        return arg.sizes
 
     def _complete(
         self, info: onnx.TensorInfo, arguments: Mapping[str, ArgSpec], sizes: Mapping[str, int]
@@ -135,7 +135,7 @@ class OnnxSource(ProgramOfFile):
         """Return the shape of an input, with the numbers of its free sizes."""
         arg = arguments.get(info.name)
         if isinstance(arg, ShapeSpec):
-            return arg.shape
+            return arg.sizes
         if info.dims is None:
             raise UsageError(
                 f"{self.name} does not declare the shape of its input {info.name!r}",

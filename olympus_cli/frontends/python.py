@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
@@ -37,6 +37,9 @@ from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import ArgSpec, FromEntry, OfClass, ShapeSpec, TargetSpec
 from olympus_cli.spec.target_table import at_key, fitting_hints, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from olympus.export import SymbolicScope
 
 # Every module that runs a user's function here imports this one. Errors in the function are thereby
 # at a line of the user's code, never of ours.
@@ -154,6 +157,13 @@ class Traceable:
             {name: self._argument(name, value) for name, value in self.binding.kwargs.items()},
         )
 
+    @cached_property
+    def _scope(self) -> SymbolicScope:
+        """The scope of the symbolic sizes of the arguments."""
+        from olympus.export import SymbolicScope  # few programs have symbolic sizes
+
+        return SymbolicScope(self.spec.constraints)
+
     def _shapes_from(self, source: FromEntry) -> Tree:
         return shapes_of(source, self.spec)
 
@@ -174,7 +184,7 @@ class Traceable:
     def _tree(self, arg: Static | ArgSpec, part: ArgumentPart) -> Any:
         match arg:
             case ShapeSpec():
-                return self._placed(_struct(arg), arg.sharding)
+                return self._placed(_struct(arg, self._scope), arg.sharding)
             case FromEntry():
                 with visiting():
                     return self._placed(self._shapes_from(arg), arg.sharding)
@@ -253,10 +263,16 @@ def _check_statics(function: Callable[..., Any], binding: Binding, spec: TargetS
             raise with_line(error, spec, "args", name)
 
 
-def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
+def _struct(spec: ShapeSpec, scope: SymbolicScope) -> olympus.ShapeDtypeStruct:
     """Return `spec` as a struct of the core; raise UsageError if its dtype would be narrowed."""
-    struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
-    counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
+    fixed = [size for size in spec.shape if isinstance(size, int)]
+    shape: Any = fixed
+    if len(fixed) < len(spec.shape):
+        from olympus.export import symbolic_shape  # few programs have symbolic sizes
+
+        shape = symbolic_shape(", ".join(map(str, spec.shape)), scope=scope)
+    struct = olympus.ShapeDtypeStruct(shape, np.dtype(spec.dtype))
+    counted = math.prod(max(size, 1) for size in fixed)  # NumPy and XLA count 0 as 1
     if counted * struct.dtype.itemsize > _MAX_BYTES:
         raise UsageError(f"{spec} is too large: its size in bytes does not fit in 64 bits")
     if olympus.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:

@@ -65,7 +65,7 @@ class FileSource(ProgramOfFile):
                 self.spec,
                 "args",
             )
-        return olympus.ShapeDtypeStruct(arg.shape, np.dtype(arg.dtype))
+        return olympus.ShapeDtypeStruct(arg.sizes, np.dtype(arg.dtype))
 
 
 def load_file(spec: TargetSpec, file: ProgramFile) -> FileSource:

@@ -217,7 +217,18 @@ def _entry_arrays(
 
 
 def check_input_memory(leaves: Sequence[ArgInfo]) -> None:
-    """Raise MemoryError if the arrays of all leaves need more memory than is available."""
+    """Raise MemoryError if the arrays of all leaves need more memory than is available.
+
+    Raises UsageError if one has a symbolic size.
+    """
+    for leaf in leaves:
+        if not all(isinstance(size, int) for size in leaf.shape):
+            kind = array_type(leaf.dtype_name, leaf.shape)
+            raise UsageError(
+                f"argument {leaf.name}, {kind}, has a symbolic size, and a value has fixed sizes",
+                hint="give the shapes of the arguments with numbers: "
+                f'--shapes "{leaf.name}=f32[8,128]"',
+            )
     total, available = sum(leaf.bytes for leaf in leaves), available_memory()
     if available is None or total <= available:
         return

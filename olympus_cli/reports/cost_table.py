@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from olympus.analysis import CostRow, Roofline
 from olympus_cli.reports.charts.bars import bar, percent, with_source
@@ -55,6 +56,17 @@ def show_cost(shown: Shown, kind: str, rows: tuple[CostRow, ...], root: Path, mo
         share = sum(row.share for row in rest)
         console.data(f"... and {len(rest)} more, {percent(share)} of all (--rows {len(rows)})")
     _show_notes(shown)
+
+
+def show_formulas(document: Mapping[str, Any]) -> None:
+    """Write the formulas of the cost of a program with symbolic sizes to stdout."""
+    sizes = ", ".join(document["sizes"])
+    title = f"{document['target']}  ({document['entry']}, {document['backend']})"
+    console.data(f"{title}, for the sizes {sizes}")
+    for name, formula in document["formulas"].items():
+        console.data(figure_row(name, formula or "no polynomial of the sizes: give them with --at"))
+    example = " ".join(f"--at {name}=8" for name in document["sizes"])
+    console.message(f"hint: {example} evaluates the cost, and shows it by line")
 
 
 def show_stacks(shown: Shown, rows: tuple[StackReport, ...], root: Path, most: int) -> None:

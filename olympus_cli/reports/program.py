@@ -33,6 +33,11 @@ def _json(value: object) -> object:
 
 def _arrays(arrays: Sequence[ArgInfo]) -> list[dict[str, Any]]:
     return [
-        {"name": array.name, "dtype": array.dtype_name, "shape": list(array.shape)}
+        {"name": array.name, "dtype": array.dtype_name, "shape": _sizes(array.shape)}
         for array in arrays
     ]
+
+
+def _sizes(shape: Sequence[object]) -> list[int | str]:
+    """Return the sizes of a shape, with the text of each symbolic one."""
+    return [size if isinstance(size, int) else str(size) for size in shape]

@@ -90,7 +90,7 @@ def _leaves(path: Path, arg: ArgSpec) -> Iterator[tuple[Path, ShapeSpec]]:
 
 
 def _bytes(shape: ShapeSpec) -> int:
-    return math.prod(shape.shape) * np.dtype(shape.dtype).itemsize
+    return math.prod(shape.sizes) * np.dtype(shape.dtype).itemsize
 
 
 def whole(spec: TargetSpec) -> Candidate:
@@ -119,7 +119,7 @@ def _splits(
     """Yield a dimension and its candidate, for each dimension that the size of an axis divides."""
     for axis, size in spec.mesh.items():
         for path, shape in chosen:
-            for d, n in enumerate(shape.shape):
+            for d, n in enumerate(shape.sizes):
                 if size > 1 and n >= size and n % size == 0:
                     yield d, Candidate({path: (*[()] * d, (axis,))})
 

@@ -199,6 +199,7 @@ def _target() -> dict[str, Schema]:
         "weights": _choice(WEIGHTS),
         "args": {"anyOf": [{"type": "array", "items": _ref("argument")}, _each(argument)]},
         "static": _each({}),
+        "constraints": _TEXTS,
         "donate": _TEXTS,
         "backends": {"type": "array", "minItems": 1, "items": backend},
         "mesh": _each(sizes, _IDENTIFIER),

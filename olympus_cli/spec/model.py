@@ -33,15 +33,28 @@ if TYPE_CHECKING:
 class ShapeSpec:
     """One array: `dtype` is the long name ("float32"), `shape` its sizes, outermost first.
 
-    `sharding` is its sharding over the mesh of the target; None for the compiler's choice.
+    A symbolic size is the text of an expression, such as "2*b + 1".  `sharding` is its sharding
+    over the mesh of the target; None for the compiler's choice.
     """
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     sharding: ShardingSpec | None = None
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes; raises UsageError if one is symbolic, for programs that need fixed sizes."""
+        fixed = tuple([n for n in self.shape if isinstance(n, int)])
+        if len(fixed) < len(self.shape):
+            symbols = ", ".join(str(n) for n in self.shape if not isinstance(n, int))
+            raise UsageError(
+                f"the shape {self} has the symbolic size {symbols}, and a size is fixed here",
+                hint="write a number: symbolic sizes are for functions of OLYMPUS, on one device",
+            )
+        return fixed
 
 
 @dataclass(frozen=True)
@@ -141,6 +154,8 @@ class TargetSpec:
     linalg: Linalg = "auto"
     #: the library of its function: "auto" is JAX if OLYMPUS cannot trace it because it calls JAX
     frontend: str = "auto"
+    #: the constraints on the variables in the symbolic sizes of its arguments
+    constraints: tuple[str, ...] = ()
     x64: bool | None = None  # whether 64-bit dtypes are enabled; None for the process's switch
     env: Mapping[str, str] = field(default_factory=dict)  # environment variables of its process
     as_is: bool = False  # True to compile the program of a file unchanged

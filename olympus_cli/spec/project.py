@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import olympus
-from olympus.errors import SpecError, UsageError
+from olympus.errors import ShapeError, SpecError, UsageError
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
@@ -79,6 +79,7 @@ TARGET_KEYS = (
         "weights",
         "args",
         "static",
+        "constraints",
         "donate",
         "backends",
         "mesh",
@@ -274,6 +275,7 @@ def _target(
         kwargs=kwargs,
         static=_statics(section),
         donate=section.texts("donate"),
+        constraints=_constraints(section),
         backends=backends,
         root=root,
         matrix=values,
@@ -296,6 +298,24 @@ def _target(
         out_sharding=out_sharding_of(section, mesh),
         table=TargetTable(section.source.path, section.keys[-1]),
     )
+
+
+def _constraints(section: Section) -> tuple[str, ...]:
+    """Return the constraints of a target on its symbolic sizes."""
+    texts = section.texts("constraints")
+    if texts:
+        from olympus.export import SymbolicScope  # few targets have symbolic sizes
+
+        try:
+            SymbolicScope(texts)
+        except ShapeError as error:
+            reason = str(error).partition(". Parsed")[0]
+            section.fail(
+                "constraints",
+                f"is not valid: {reason}",
+                'write comparisons, such as constraints = ["1 <= b <= 1024", "b % 8 == 0"]',
+            )
+    return texts
 
 
 def _budget(section: Section, devices: Devices) -> Budget:
@@ -459,7 +479,11 @@ def _sharded(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) 
     sharding = sharding_of(section, at, value["sharding"], mesh)
     if not isinstance(shape, ShapeSpec):
         section.fail(at, "is for one array, and shape is a table or an array of shapes")
-    check_shape(section, at, shape.shape, sharding, mesh)
+    try:
+        sizes = shape.sizes
+    except UsageError as error:
+        section.fail(at, f"cannot split an array: {error}", error.hint)
+    check_shape(section, at, sizes, sharding, mesh)
     return replace(shape, sharding=sharding)
 
 

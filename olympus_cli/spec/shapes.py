@@ -1,7 +1,8 @@
 """The parser of the shape grammar, for text such as `x=f32[8,128], p={w=bf16[3,4]}`.
 
     shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value | name "=" size
-    value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
+    value   = dtype "[" [ length { "," length } ] "]" | quoted value | table | array
+    length  = size | an expression of symbolic sizes, such as `2*b+1`
     table   = "{" [ name "=" value { "," name "=" value } ] "}"
             | "{" from "=" entry [ "," with "=" TOML table ] "}"
     array   = "[" [ value { "," value } ] "]"
@@ -15,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
-from olympus.errors import SpecError
+from olympus.errors import ShapeError, SpecError
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, SizeSpec
 from olympus_cli.spec.toml import parse_value
 from olympus_cli.text.nearest import did_you_mean, nearest
@@ -53,14 +54,18 @@ _WITH_KEY = re.compile(r"\s*with\s*=")
 _TOML_TEXT = r"""(?:[^{}"']|"(?:\\.|[^"\\])*"|'[^']*')*"""
 _TOML_TABLE = re.compile(rf"\{{{_TOML_TEXT}(?:\{{{_TOML_TEXT}\}}{_TOML_TEXT})*\}}")
 _SIZE = re.compile(r"[0-9]+")
+# up to the next comma or bracket outside of parentheses
+_LENGTH = re.compile(r"(?:[^\[\],(){}]|\((?:[^\[\](){}]|\([^\[\](){}]*\))*\))+")
+_VARIABLE = re.compile(r"[A-Za-z_]")
 _SPACE = re.compile(r"\s*")
 _LARGEST = 2**63 - 1
 _WITH = "such as {from=model:cache, with={batch=8}}"
 _FORM = "a shape is written f32[8,128]; a scalar is f32[]"
-_SYMBOL = (
-    "sizes are fixed: write a number; for several sizes, write f32[{{{name}}},8] in olympus.toml, "
-    "with `{name} = [1, 8]` in [target.NAME.matrix]"
+_PLACEHOLDER = (
+    "a matrix of olympus.toml fills {name}: write `name = [1, 8]` in [target.NAME.matrix]; a "
+    "symbolic size has no braces: f32[b,8]"
 )
+_EXPRESSION = "a symbolic size is an expression such as b, 2*b+1 or b//4"
 
 
 def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
@@ -287,9 +292,25 @@ class _Reader:
             self.fail(f"no dtype is named {name!r}", start, hint)
         if not self.take("["):
             self.fail(f"expected '[' after {name!r}, found {self.found()}")
-        sizes: list[int] = []
-        self.listed(lambda: sizes.append(self.size()), "]")
+        sizes: list[int | str] = []
+        self.listed(lambda: sizes.append(self.length()), "]")
         return ShapeSpec(DTYPES[name], tuple(sizes))
+
+    def length(self) -> int | str:
+        """Read a size, or a symbolic size, whose canonical text is returned."""
+        self.peek()
+        text = _LENGTH.match(self.text, self.at, self.end)
+        if text is None or not _VARIABLE.search(text.group()):
+            return self.size()
+        from olympus.export import symbolic_shape  # few shapes are symbolic
+
+        try:
+            (length,) = symbolic_shape(text.group())
+        except ShapeError as error:
+            reason = str(error).partition(": ")[2].partition(". Parsed")[0]
+            self.fail(f"{text.group().strip()!r} is not a size: {reason}", hint=_EXPRESSION)
+        self.at = text.end()
+        return length if isinstance(length, int) else str(length)
 
     def size(self) -> int:
         self.peek()
@@ -299,7 +320,8 @@ class _Reader:
             text = self.found()
             letter = self.match(_NAME)
             self.at = start
-            hint = _FORM if letter is None else _SYMBOL.format(name=letter)
+            is_placeholder = letter is None and text == repr("{")
+            hint = _PLACEHOLDER.format(name="{name}") if is_placeholder else _FORM
             self.fail(f"a size is a whole number, 0 or more; found {text}", hint=hint)
         if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
             self.fail(f"a size is at most {_LARGEST}", start, hint=None)

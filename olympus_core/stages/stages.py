@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core import xla
 from olympus_core.base import tree
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.dimensions.solving import evaluated, solved
 from olympus_core.base.errors import LoweringError, UsageError
 from olympus_core.blocks.outline import Block
 from olympus_core.execution import compilation
@@ -30,6 +32,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
+from olympus_core.xla.runtime.program_formats import refined
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
@@ -199,6 +202,12 @@ class Traced(Stage):
 def _may_have_blocks(entry: EntryAttributes, where: Placement | None, target: xla.Target) -> bool:
     """Return True if a program may be lowered with blocks that are not inlined: for one CPU."""
     return target.backend == "cpu" and where is None and not entry.portable
+
+
+def _at(aval: ShapedArray, sizes: Mapping[str, int]) -> ShapedArray:
+    """Return the type of an array where its symbolic sizes have values."""
+    shape: Any = tuple([evaluated(n, sizes) for n in aval.shape])
+    return aval.update(shape=shape)
 
 
 class Lowered(Stage):
@@ -384,6 +393,75 @@ class Lowered(Stage):
         """Return XLA's cost estimate of the unoptimized program: "flops", "bytes accessed", ...."""
         return xla.hlo_cost_analysis(self.module)
 
+    @property
+    def size_names(self) -> tuple[str, ...]:
+        """The names of the variables in the symbolic sizes; empty if all sizes are fixed.
+
+        >>> jit(f).trace(ShapeDtypeStruct(symbolic_shape("b, 8"), "float32")).lower().size_names
+        ('b',)
+        """
+        return solved(self.signature.in_avals, self.signature.arg_names).variables
+
+    def at_sizes(self, sizes: Mapping[str, int]) -> Lowered:
+        """Return the program with fixed sizes, given a number for each variable.
+
+        Raises UsageError for a missing or an unknown variable, and ShapeError for sizes that do not
+        fulfill the constraints.
+
+        >>> lowered.at_sizes({"b": 64}).cost().flops
+        """
+        from olympus_core.analysis.cost.formulas import checked_sizes  # few programs need it
+
+        s = self.signature
+        solution = solved(s.in_avals, s.arg_names)
+        if set(sizes) != set(solution.variables):
+            known = ", ".join(solution.variables)
+            has = f"the symbolic sizes {known}" if known else "no symbolic size"
+            raise UsageError(
+                f"'{self.fun_name}' has {has}, and got {', '.join(sizes) or 'none'}",
+                hint="give a number of 1 or more for each" if known else None,
+            )
+        checked_sizes(solution, sizes)
+        ins, outs = (tuple([_at(a, sizes) for a in avals]) for avals in (s.in_avals, s.out_avals))
+        symbolic = {i: a for i, a in enumerate(ins) if s.in_avals[i].is_symbolic}
+        name = f"the program of '{self.fun_name}'"
+        module = refined(mlir.copied_module(self.module), symbolic, name)
+        return Lowered(s._replace(in_avals=ins, out_avals=outs), module, self.target)
+
+    def cost_formulas(self) -> dict[str, str | None]:
+        """Return flops, transcendentals and bytes as polynomials in the symbolic sizes.
+
+        Counts at several sizes determine each polynomial, and counts at three more confirm it. It
+        is None if no polynomial of a degree up to 4 has these counts.
+
+        >>> lowered.cost_formulas()
+        {'flops': '1024*b*d', 'transcendentals': '2*b*d', 'bytes': '...'}
+        """
+        from olympus_core.analysis.cost.formulas import formulas  # few programs need it
+
+        def count(sizes: Mapping[str, int]) -> dict[str, int | None]:
+            cost = self.at_sizes(sizes).cost()
+            return {name: getattr(cost, name) for name in ("flops", "transcendentals", "bytes")}
+
+        return formulas(solved(self.signature.in_avals, self.signature.arg_names), count)
+
+    def _check_sizes(self) -> None:
+        """Raise UsageError if an argument has a symbolic size."""
+        s = self.signature
+        symbolic = [
+            f"{name} {aval.short_name()}"
+            for name, aval in zip(s.arg_names, s.in_avals, strict=True)
+            if aval.is_symbolic
+        ]
+        if symbolic:
+            variables = solved(s.in_avals, s.arg_names).variables
+            raise UsageError(
+                f"'{self.fun_name}' has the symbolic sizes {', '.join(variables)} "
+                f"({', '.join(symbolic)}), and a compiled program has fixed sizes",
+                hint="give a number for each size, or use olympus.export, whose programs are "
+                "compiled for the sizes of each call",
+            )
+
     def compile(
         self,
         compiler_options: xla.Options | None = None,
@@ -397,9 +475,10 @@ class Lowered(Stage):
         over the options of the profile `optimize`, which `olympus.stages.optimize_options`
         returns.  `repeats` overrides the value that the program was lowered with.
 
-        Raises CompileError if the compiler fails, UsageError for an unknown option, and
-        BackendError if the backend is not installed.
+        Raises CompileError if the compiler fails, UsageError for an unknown option and for symbolic
+        sizes, and BackendError if the backend is not installed.
         """
+        self._check_sizes()
         if repeats is not None:
             lowered = self._with_repeats(compilation.checked_repeats(repeats))
             if lowered is not self:

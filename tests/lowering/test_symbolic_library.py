@@ -763,7 +763,7 @@ CASES = [
     Case("more_moveaxis", lambda x: jnp.rollaxis(x, 1), (BOTH,)),
     Case("more_atleast", lambda x: jnp.atleast_3d(x), (ROWS,)),
     Case("more_resh_T", lambda x: x.reshape(x.shape[0] * 2, 2), (ROWS,)),
-    Case("more_resh_mul", lambda x: x.reshape((x.shape[0],) + (2, 2)), (ROWS,)),
+    Case("more_resh_mul", lambda x: x.reshape((x.shape[0], 2, 2)), (ROWS,)),
     Case("more_resh_bc", lambda x: x.reshape(-1, x.shape[0]), (BOTH,)),
     Case("more_resh_F", lambda x: x.reshape(-1, order="F"), (ROWS,)),
     Case("more_resh_4", lambda x: x.reshape(2, -1), (((4 * B,), F),)),

@@ -64,7 +64,7 @@ MISTAKES = {
     "a shape for a static": ("fixed", 'args.n = "i32[]"'),
     "no table": ("configured", 'args.x = "f32[2]"\nstatic.config = 3'),
     "a backend as a device": ("needs", 'args.x = "f32[2]"\nbackends = ["gpu:cpu"]'),
-    "a size as a text": ("needs", 'args.x = "f32[n]"'),
+    "a size as a text": ("needs", 'args.x = "f32[n+]"'),
     "a stale line": ("search", 'args.x = "f32[2]"\ntrips = { "m.py:1" = 3 }\nbudget.flops = 1'),
 }
 #: Commands that take a target; each fails before it compiles.

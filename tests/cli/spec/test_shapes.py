@@ -71,7 +71,9 @@ def test_several_shapes_are_parsed(
     [
         ("f32[8,", 6, "a size is a whole number", "f32[8,128]"),
         ("f32[8,-1]", 6, "found '-'", "f32[8,128]"),
-        ("f32[8,n]", 6, "found 'n'", "sizes are fixed"),
+        ("f32[8,n +]", 6, "'n +' is not a size: unexpected end of string", "2*b+1"),
+        ("f32[8,n.m]", 6, "'n.m' is not a size: expecting ',' but found '.'", "2*b+1"),
+        ("f32[8,{n}]", 6, "found '{'", "a matrix of olympus.toml fills {name}"),
         ("f32[99999999999999999999]", 4, "at most", ""),
         ("x:f32[8]", 0, "no dtype is named 'x'", "a name has '=' after it: x=f32[8,128]"),
         ("params=from m:f", 7, "no dtype is named 'from'", "a shape is written f32[8,128]"),

@@ -1,0 +1,135 @@
+"""Targets and entries with symbolic sizes: `f32[b,128]`, `constraints`, and `olympus cost --at`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus.numpy as np
+
+
+def forward(x, w):
+    return np.tanh(x @ w).mean(0)
+
+
+def rows(x):
+    return x if x.shape[0] == 1 else x * 2
+
+
+def halves(x):
+    return x.reshape(2, -1)
+"""
+
+PROJECT = """\
+[target.mlp]
+entry = "program:forward"
+args = { x = "f32[b,128]", w = "f32[128, 2*d]" }
+constraints = ["1 <= b <= 1024", "b % 8 == 0"]
+
+[target.even]
+entry = "program:halves"
+args = ["f32[n]"]
+constraints = ["n % 2 == 0"]
+"""
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "olympus.toml").write_text(PROJECT)
+    return folder
+
+
+@pytest.mark.usefixtures("work")
+def test_a_target_is_traced_and_lowered(invoke: Invoke) -> None:
+    traced = invoke("trace", "mlp")
+    assert traced.exit_code == 0, traced.output
+    assert "{ lambda ; a:f32[b,128] b:f32[128,2*d]. let" in traced.stdout
+    assert "dimension_value[dimension=b dtype=int32]" in traced.stdout
+    assert "tensor<?x128xf32>" in invoke("lower", "mlp").stdout
+    document = json.loads(invoke("trace", "mlp", "--json").stdout)
+    assert document["arguments"][1]["shape"] == [128, "2*d"]
+    even = invoke("trace", "even")
+    assert "f32[2,floordiv(n, 2)]" in even.stdout
+
+
+@pytest.mark.usefixtures("work")
+def test_an_entry_has_symbolic_sizes(invoke: Invoke) -> None:
+    result = invoke("trace", "program.py:rows", "--shapes", "f32[2*b + 1, max(b, 3)]")
+    assert "a:f32[2*b + 1,max(b, 3)]" in result.stdout
+    result = invoke("trace", "program.py:rows", "--shapes", "f32[b]")
+    assert result.exit_code == 3
+    assert "'b' == '1' is inconclusive" in result.stderr
+    assert "program.py:9: return x if x.shape[0] == 1" in result.stderr
+    assert "hint: add one of the constraints 'b == 1', 'b >= 2' or 'b <= 0'" in result.stderr
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("command", ["compile", "build"])
+def test_a_compiled_program_needs_fixed_sizes(invoke: Invoke, command: str) -> None:
+    result = invoke(command, "mlp")
+    assert result.exit_code == 2
+    assert "'forward' has the symbolic sizes b, d (x f32[b,128], w f32[128,2*d])" in result.stderr
+
+
+@pytest.mark.usefixtures("work")
+def test_a_value_needs_fixed_sizes(invoke: Invoke) -> None:
+    result = invoke("run", "mlp")
+    assert result.exit_code == 2
+    assert "argument x, float32[b,128], has a symbolic size" in result.stderr
+
+
+@pytest.mark.usefixtures("work")
+def test_the_cost_is_shown_as_formulas(invoke: Invoke) -> None:
+    result = invoke("cost", "mlp")
+    assert "for the sizes b, d\n  flops           514*b*d + 1\n" in result.stdout
+    assert "transcendentals 2*b*d" in result.stdout
+    assert "hint: --at b=8 --at d=8 evaluates the cost" in result.stderr
+    document = json.loads(invoke("cost", "mlp", "--json").stdout)
+    assert document["formulas"]["flops"] == "514*b*d + 1"
+    assert document["sizes"] == ["b", "d"]
+
+
+@pytest.mark.usefixtures("work")
+def test_the_cost_at_sizes_is_that_of_the_formulas(invoke: Invoke) -> None:
+    document = json.loads(invoke("cost", "mlp", "--at", "b=64,d=32", "--json").stdout)
+    assert document["cost"]["flops"] == 514 * 64 * 32 + 1
+    assert document["formulas"] is None
+    assert "1.05 M" in invoke("cost", "mlp", "--at", "b=64", "--at", "d=32").stdout
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize(
+    ("at", "code", "message"),
+    [
+        ("b=64", 2, "has the symbolic sizes b, d, and got b"),
+        ("b=63,d=2", 3, "do not match the symbolic shape constraint b % 8 == 0"),
+        ("b=x", 2, "--at needs NAME=N"),
+        ("b=0", 2, "--at needs NAME=N"),
+    ],
+)
+def test_other_sizes_are_refused(invoke: Invoke, at: str, code: int, message: str) -> None:
+    result = invoke("cost", "mlp", "--at", at)
+    assert result.exit_code == code
+    assert message in result.stderr
+
+
+@pytest.mark.usefixtures("work")
+def test_a_program_with_fixed_sizes_has_no_formula(invoke: Invoke) -> None:
+    result = invoke("cost", "program.py:rows", "--shapes", "f32[4]", "--at", "b=3")
+    assert result.exit_code == 2
+    assert "'rows' has no symbolic size, and got b" in result.stderr
+
+
+def test_an_invalid_constraint_is_an_error_of_its_line(invoke: Invoke, work: Path) -> None:
+    (work / "olympus.toml").write_text(PROJECT.replace('"b % 8 == 0"', '"b >= 2048"'))
+    result = invoke("trace", "mlp")
+    assert result.exit_code == 2
+    assert "olympus.toml:4: target.mlp.constraints is not valid: Unsatisfiable" in result.stderr
