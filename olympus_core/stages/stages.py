@@ -410,7 +410,7 @@ class Lowered(Stage):
 
         >>> lowered.at_sizes({"b": 64}).cost().flops
         """
-        from olympus_core.analysis.cost.formulas import checked_sizes  # few programs need it
+        from olympus_core.analysis.cost.formulas import check_allowed_sizes  # few programs need it
 
         s = self.signature
         solution = solved(s.in_avals, s.arg_names)
@@ -421,7 +421,7 @@ class Lowered(Stage):
                 f"'{self.fun_name}' has {has}, and got {', '.join(sizes) or 'none'}",
                 hint="give a number of 1 or more for each" if known else None,
             )
-        checked_sizes(solution, sizes)
+        check_allowed_sizes(solution, sizes)
         ins, outs = (tuple([_at(a, sizes) for a in avals]) for avals in (s.in_avals, s.out_avals))
         symbolic = {i: a for i, a in enumerate(ins) if s.in_avals[i].is_symbolic}
         name = f"the program of '{self.fun_name}'"

@@ -132,7 +132,7 @@ def _solved_system(
     return [row[-1] for row in table]
 
 
-def checked_sizes(solution: Solution, sizes: Sizes) -> None:
+def check_allowed_sizes(solution: Solution, sizes: Sizes) -> None:
     """Raise ShapeError if sizes do not fulfill the constraints of a program."""
     shapes = [tuple([evaluated(n, sizes) for n in shape]) for shape in solution.shapes]
     bound_variables(solution, shapes)
