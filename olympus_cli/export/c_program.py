@@ -260,8 +260,8 @@ def _executable(bundle: Bundle, target: olympus.Target | None) -> StoredExecutab
     found = ", ".join(backend_text(executable.target) for executable in bundle.executables)
     raise ArtifactError(
         f"--format c needs an executable for {need}, and the executables of {bundle.manifest.name} "
-        f"are for {found or 'nothing'}; C has no runtime for TPUs",
-        hint='build it for that backend, such as backends = ["cpu"]',
+        f"are for {found or 'nothing'}",
+        hint="build it for that backend; programs in C run on the CPU and on GPUs",
     )
 
 
