@@ -16,8 +16,10 @@ from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import SignatureState as SignatureState
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import buckets_of as buckets_of
+from olympus_core.artifact import digest_of_files as digest_of_files
 from olympus_core.artifact import indented as indented
 from olympus_core.artifact import join_buckets as join_buckets
+from olympus_core.artifact import join_weights as join_weights
 from olympus_core.artifact import load as load
 from olympus_core.artifact import manifest_schema as manifest_schema
 from olympus_core.artifact import new_key as new_key
@@ -26,13 +28,20 @@ from olympus_core.artifact import sign as sign
 from olympus_core.artifact import sign_result as sign_result
 from olympus_core.artifact import update_sources as update_sources
 from olympus_core.artifact import verify_result as verify_result
+from olympus_core.artifact import weights_of as weights_of
 from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
 from olympus_runtime.buckets import BucketManifest as BucketManifest
 from olympus_runtime.buckets import BucketProgram as BucketProgram
 from olympus_runtime.buckets import RowArray as RowArray
 from olympus_runtime.program import load as _load_program
+from olympus_runtime.weight_bundles import WeightManifest as WeightManifest
+from olympus_runtime.weights import DTYPES as _DTYPES
+from olympus_runtime.weights import BoundProgram as BoundProgram
+from olympus_runtime.weights import dotted as _dotted
 
 load_program = _load_program
+dotted_name = _dotted
+WEIGHT_DTYPES = _DTYPES
 Argument = _ArgInfo
 Result = _ArgInfo

@@ -146,8 +146,8 @@ class BucketProgram:
         first = self.part(manifest.sizes[0])
         self._check(first)
         self._matcher = ArgumentMatcher(manifest.function, first.signature)
-        self._masks = [i for i, x in enumerate(manifest.arguments) if x.fill == "mask"]
-        self._places = [self._place(first.signature, i) for i in self._masks]
+        self.masks = [i for i, x in enumerate(manifest.arguments) if x.fill == "mask"]
+        self._places = [self._place(first.signature, i) for i in self.masks]
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.manifest.sizes))
@@ -158,6 +158,11 @@ class BucketProgram:
     def sizes(self) -> tuple[int, ...]:
         """The numbers of rows of its programs, in increasing order."""
         return self.manifest.sizes
+
+    @property
+    def signature(self) -> Any:
+        """The signature of its smallest size, with masks."""
+        return self.part(self.sizes[0]).signature
 
     def part(self, size: int) -> Any:
         """Return the program for exactly `size` rows, one of `sizes`; load it if necessary."""

@@ -13,6 +13,7 @@ from olympus_runtime.errors import ArtifactError
 from olympus_runtime.manifest import MANIFEST, Manifest, Member
 from olympus_runtime.reading import ManifestReader
 from olympus_runtime.signatures import SIGNATURE, verify_signature
+from olympus_runtime.weight_bundles import PROGRAM, WeightManifest
 
 OLYMPUSPR = "program.olympuspr"
 
@@ -22,7 +23,7 @@ class BundleFile:
     """A verified file: its manifest, and its other members except the signature."""
 
     path: Path
-    manifest: Manifest | BucketManifest
+    manifest: Manifest | BucketManifest | WeightManifest
     members: Members = field(repr=False)
     manifest_bytes: bytes = field(repr=False)
     signature: bytes | None = field(repr=False)
@@ -49,7 +50,19 @@ def read_part(file: BundleFile, size: int, reader: ManifestReader | None = None)
       ArtifactError: it is damaged, or is not a bundle.
     """
     assert isinstance(file.manifest, BucketManifest)
-    name = file.manifest.part(size)
+    return _nested(file, file.manifest.part(size), reader)
+
+
+def without_weights(file: BundleFile, reader: ManifestReader | None = None) -> BundleFile:
+    """Return the verified bundle of the program in a bundle with weights; others unchanged.
+
+    Raises:
+      ArtifactError: it is damaged, or is not a bundle.
+    """
+    return _nested(file, PROGRAM, reader) if isinstance(file.manifest, WeightManifest) else file
+
+
+def _nested(file: BundleFile, name: str, reader: ManifestReader | None) -> BundleFile:
     path = file.path / name
     return _verified(path, members_in(path, file.members.views[name]), None, reader)
 
@@ -58,6 +71,11 @@ def program_manifest(file: BundleFile) -> Manifest:
     """Return the manifest of a bundle of one program; raise ArtifactError if it has several."""
     if isinstance(file.manifest, Manifest):
         return file.manifest
+    if isinstance(file.manifest, WeightManifest):
+        raise ArtifactError(
+            f"{file.path} has a program with its weights",
+            hint=f"load it with olympus_runtime.load, or take it out: unzip {file.path} {PROGRAM}",
+        )
     sizes = ", ".join(map(str, file.manifest.sizes))
     symbol, first = file.manifest.symbol, file.manifest.part(file.manifest.sizes[0])
     raise ArtifactError(

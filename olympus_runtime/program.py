@@ -12,7 +12,13 @@ import numpy as np
 from olympus_runtime.arguments import ArgumentMatcher
 from olympus_runtime.bindings import JAXLIB_VERSION
 from olympus_runtime.buckets import BucketManifest, BucketProgram
-from olympus_runtime.bundle_file import BundleFile, program_manifest, read_bundle, read_part
+from olympus_runtime.bundle_file import (
+    BundleFile,
+    program_manifest,
+    read_bundle,
+    read_part,
+    without_weights,
+)
 from olympus_runtime.cpu import cpu_client
 from olympus_runtime.errors import ArtifactError, BackendError, SignatureError, UsageError
 from olympus_runtime.executable import Array, RunningProgram, compile_program, load_executable
@@ -25,6 +31,8 @@ from olympus_runtime.manifest import (
     type_text,
 )
 from olympus_runtime.signatures import PublicKey, public_keys
+from olympus_runtime.weight_bundles import WEIGHTS, WeightManifest
+from olympus_runtime.weights import BoundProgram, read_weights, weights_in
 
 #: The dtypes of Python's numbers; without a dtype of their own they also take the wider one.
 _PYTHON = {
@@ -239,18 +247,21 @@ def load(
     native: bool = True,
     recompile: bool = True,
     trust: PublicKey | Sequence[PublicKey] | None = None,
-) -> Program | BucketProgram:
+    weights: str | os.PathLike[str] | None = None,
+) -> Program | BucketProgram | BoundProgram:
     """Read and verify a bundle, and load its program.
 
     The executable that fits this machine is loaded: one for an attached TPU or GPU before the one
     for the CPU; with `backend`, "cpu", "gpu" or "tpu", only one for it. If none fits, the program
     is compiled for the CPU from its StableHLO, unless `recompile` is False. With `native=False` no
     executable is loaded, because it is native code of its author. With `trust`, a public key or
-    several, the bundle must be signed with one of them.
+    several, the bundle must be signed with one of them. With `weights`, a .safetensors file, the
+    arguments whose arrays are in it have these values in every call, and a call takes the others.
+    The file is mapped into memory. It replaces the weights in the bundle.
 
     Raises:
-      UsageError: the file is missing or cannot be read, a key is not valid, or no backend has this
-        name.
+      UsageError: a file is missing or cannot be read, a key is not valid, no backend has this
+        name, or the arrays of `weights` are not those of arguments.
       ArtifactError: the file is damaged, is not a bundle, is not signed with a key of `trust`, or
         has no program that fits; the message lists its executables.
       BackendError: the device is not available, or the package `cryptography` for `trust`.
@@ -264,6 +275,19 @@ def load(
         raise UsageError(f"no backend is named {backend!r}; the backends are cpu, gpu and tpu")
     keys = None if trust is None else public_keys(trust)
     file = read_bundle(Path(path), keys)
+    program = _program(without_weights(file), backend, native, recompile)
+    if weights is not None:
+        source, arrays = Path(weights), read_weights(weights)
+    elif isinstance(file.manifest, WeightManifest):
+        source, arrays = file.path, weights_in(file.members.views[WEIGHTS], file.path)
+    else:
+        return program
+    return BoundProgram(program, arrays, source)
+
+
+def _program(
+    file: BundleFile, backend: str | None, native: bool, recompile: bool
+) -> Program | BucketProgram:
     if isinstance(file.manifest, BucketManifest):
         return BucketProgram(
             file.path,

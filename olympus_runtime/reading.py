@@ -15,6 +15,7 @@ from olympus_runtime.errors import ArtifactError, DataError
 from olympus_runtime.host import COMPILERS, Host
 from olympus_runtime.json_value import JsonValue, parse_json
 from olympus_runtime.tree import MAX_DEPTH, PARTS, TreeNode
+from olympus_runtime.weight_bundles import WEIGHTS_VERSION, WeightManifest, parse_weights
 
 
 class ManifestReader:
@@ -25,7 +26,7 @@ class ManifestReader:
     manifest: ClassVar[type[records.Manifest]] = records.Manifest
     signature: ClassVar[type[records.Signature]] = records.Signature
 
-    def parse(self, content: bytes) -> records.Manifest | BucketManifest:
+    def parse(self, content: bytes) -> records.Manifest | BucketManifest | WeightManifest:
         """Parse the bytes of `manifest.json`.
 
         Raises:
@@ -38,16 +39,18 @@ class ManifestReader:
         except RecursionError as exc:
             raise ArtifactError("its manifest is nested too deeply to be read") from exc
 
-    def _manifest(self, document: JsonValue) -> records.Manifest | BucketManifest:
+    def _manifest(self, document: JsonValue) -> records.Manifest | BucketManifest | WeightManifest:
         version = document.entries().get("schema_version")
         if version is None:
             raise ArtifactError("its manifest has no 'schema_version'")
         if type(version.value) is int and version.value == BUCKETS_VERSION:
             return parse_buckets(document)
+        if type(version.value) is int and version.value == WEIGHTS_VERSION:
+            return parse_weights(document)
         if type(version.value) is not int or version.value != records.SCHEMA_VERSION:
             raise ArtifactError(
                 f"it has schema version {version.value!r:.80}, and this version of OLYMPUS reads "
-                f"{records.SCHEMA_VERSION} and {BUCKETS_VERSION}: build it again, or load it with "
+                f"{records.SCHEMA_VERSION} to {WEIGHTS_VERSION}: build it again, or load it with "
                 "the version that built it"
             )
         names = [name for name in records.Manifest.__dataclass_fields__ if name != "placement"]

@@ -21,6 +21,7 @@ from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.builder.selection.changed import changed
 from olympus_cli.builder.show import building, raise_failures
 from olympus_cli.builder.watch.built import Built
+from olympus_cli.builder.weight_bundles import join_weights
 from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.process import interrupts
 from olympus_cli.reports.json import has_report
@@ -87,9 +88,9 @@ def build_targets(request: BuildRequest, history: BuildHistory) -> Built:
     meanwhile = cache(partial(history.prepare, opened))
     past = history.past(opened, new)
     files = (*opened.files, *([request.device_config] if request.device_config else ()))
-    has_buckets = any(spec.buckets for spec in specs.values())
+    has_joined = any(spec.buckets or spec.data for spec in specs.values())
     # the index has the outputs of targets, and not the bundles that are joined from them
-    key = "" if has_buckets else request.key and key_in_file(request.key, opened.file)
+    key = "" if has_joined else request.key and key_in_file(request.key, opened.file)
     by_index = Selected(key, opened.root, files, opened.targets.keys())
     shown = building(specs, request.num_jobs, meanwhile, new, quiet=request.quiet)
     with interrupts.interrupts_raised(), shown as listener:
@@ -98,7 +99,9 @@ def build_targets(request: BuildRequest, history: BuildHistory) -> Built:
             specs, opened.build_dir, options, listener, by_index, past=past, executor=place
         )
     joined = join_groups(specs, outcomes, opened.build_dir, frozen=options.frozen)
-    return Built(opened, specs, [*outcomes, *joined])
+    outcomes = [*outcomes, *joined]
+    bound = join_weights(specs, outcomes, opened.build_dir, frozen=options.frozen)
+    return Built(opened, specs, [*outcomes, *bound])
 
 
 def _options(request: BuildRequest, project: Project) -> Options:

@@ -76,10 +76,10 @@ class OutputMissing:
 
 @dataclass(frozen=True)
 class PartsChanged:
-    """A bundle for several sizes that has other parts, or other settings, than its targets."""
+    """A bundle joined from others, or from weights, that have changed."""
 
     def __str__(self) -> str:
-        return "a bundle of one of its sizes has changed"
+        return "a file that it is joined from has changed"
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,7 @@ def _work(
     request: Request, allowed: BundleOptions, inputs: InputOptions, effort: Effort
 ) -> SamplerWork:
     if bundle_loader(request, allowed) is not None:
+        inputs = replace(inputs, weights=request.weights_file)
         bundle = BundleWork(Path(request.text), bundle_backend(request), allowed)
         return SamplerWork.of_bundle(request.text, bundle, inputs, effort)
     return SamplerWork.of_target(request.spec(), inputs, effort)

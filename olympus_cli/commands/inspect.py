@@ -19,8 +19,14 @@ from olympus_cli.builder.inspection.inspection_text import (
     entry_tables,
 )
 from olympus_cli.options.shared import Command, FilePath, common_options
-from olympus_cli.program.buckets import is_for_several_sizes
-from olympus_cli.reports.bucket_contents import bucket_document, bucket_lines, bucket_tables
+from olympus_cli.program.buckets import is_for_several_sizes, is_joined
+from olympus_cli.reports.bucket_contents import (
+    bucket_document,
+    bucket_lines,
+    bucket_tables,
+    weight_lines,
+    weight_tables,
+)
 from olympus_cli.reports.bundle_contents import BundleContents
 from olympus_cli.reports.bundle_text import Table, feature_lines, head_lines, tables
 from olympus_cli.spec.settings import read_settings
@@ -73,6 +79,11 @@ def _show_bundle(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         manifest, size = artifact.buckets_of(file, trust=trust or None), file.stat().st_size
         shown = bucket_lines(manifest, display_path(file), size), bucket_tables(manifest)
         _show(bucket_document(manifest, display_path(file), size), as_json, *shown)
+        return
+    if is_joined(file):
+        weights = artifact.weights_of(file, trust=trust or None)
+        shown_weights = weight_lines(weights, display_path(file)), weight_tables(weights)
+        _show({"file": display_path(file), "manifest": weights.to_data()}, as_json, *shown_weights)
         return
     bundle = artifact.load(file, native=False, trust=trust or None)
     state = bundle.signature_state(trust or read_settings().trust or None)

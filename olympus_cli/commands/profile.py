@@ -115,6 +115,7 @@ def command(
     """
     _check_files(page, trace)
     check_flags()
+    inputs = replace(inputs, weights=request.weights_file)
     bundle = bundle_loader(request, allowed)
     work = _work(request, inputs, bundle)
     packed = None if trace is None else trace.suffix == _PACKED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -80,6 +80,7 @@ def command(
         raise UsageError("`-o -` cannot be combined with --json: both write to stdout")
     _check_form(output)
     check_flags()
+    inputs = replace(inputs, weights=request.weights_file)
     bundle = bundle_loader(request, allowed)
     load, spec = bundle, None
     if load is None:

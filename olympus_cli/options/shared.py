@@ -404,6 +404,32 @@ trips_option = click.option(
 )
 
 
+def _weights(text: str) -> str:
+    """Return the form of an ONNX model's weights, or the absolute path of a .safetensors file."""
+    if text in WEIGHTS:
+        return text
+    if not text.endswith(".safetensors"):
+        forms = ", ".join(map(repr, WEIGHTS))
+        raise click.BadParameter(f"{text!r:.80} is not one of {forms} or a FILE.safetensors")
+    return str(FilePath().convert(text, None, None))
+
+
+#: The commands that call the program, and so read the values of arguments.
+_CALLING = ("run", "bench", "verify", "profile")
+
+
+def _check_weights(weights: str | None) -> None:
+    """Raise UsageError for a file of weights on a command that reads no values of arguments."""
+    name = click.get_current_context().command.name
+    if weights not in (None, *WEIGHTS) and name not in _CALLING:
+        from olympus.errors import UsageError  # not for every command's help
+
+        raise UsageError(
+            f"--weights FILE is for {', '.join(_CALLING[:-1])} and {_CALLING[-1]}: {name} reads no "
+            "values of arguments"
+        )
+
+
 #: The decorators of `request_options`.
 _REQUEST = (
     click.option(
@@ -422,8 +448,10 @@ _REQUEST = (
     ),
     click.option(
         "--weights",
-        type=click.Choice(WEIGHTS),
-        help="Make the weights of an ONNX model constants of the program (default), or arguments.",
+        type=_weights,
+        metavar="FORM|FILE",
+        help="Make the weights of an ONNX model constants of the program (default), or arguments; "
+        "or read the values of arguments from FILE.safetensors.",
     ),
     project_option,
 )
@@ -456,6 +484,8 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         **rest: Any,
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
+
+        _check_weights(weights)
 
         settings = stage_settings(optimize, repeats, linalg, as_is)
         over = backend, device, settings, trips, device_config, topology

@@ -25,11 +25,22 @@ def is_for_several_sizes(path: Path) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class RunnableBuckets(Runnable):
-    """A bundle for several sizes that is called with one number of rows.
+def is_joined(path: Path) -> bool:
+    """Return True if a file is a bundle for several sizes, or one with weights."""
+    if is_for_several_sizes(path):
+        return True
+    try:
+        artifact.weights_of(path)
+    except OlympusError:
+        return False
+    return True
 
-    Masks are not among its arguments.
+
+@dataclass(frozen=True)
+class RunnableJoined(Runnable):
+    """A bundle for several sizes, called with one number of rows, or a bundle with weights.
+
+    Masks and weights are not among its arguments.
     """
 
     def __call__(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -38,14 +49,16 @@ class RunnableBuckets(Runnable):
         return results
 
 
-def load_buckets(
+def load_joined(
     path: Path, backend: str, options: BundleOptions, keys: Sequence[Path | bytes]
 ) -> Runnable:
-    """Return the program of a bundle for several sizes, for the number of rows in `options`.
+    """Return the program of a bundle for several sizes, or of one with weights.
+
+    A program for several sizes is called with the number of rows in `options`.
 
     Raises:
         ArtifactError: the file is damaged, lacks a required signature, or has no program that fits.
-        UsageError: there are more rows than the bundle takes.
+        UsageError: there are more rows than the bundle takes, or it has one size.
     """
     program = artifact.load_program(
         path,
@@ -54,26 +67,38 @@ def load_buckets(
         recompile=options.recompile,
         trust=keys or None,
     )
-    assert isinstance(program, artifact.BucketProgram)
-    manifest = program.manifest
-    rows = manifest.sizes[-1] if options.size is None else options.size
-    if rows > manifest.sizes[-1] and manifest.oversize == "refuse":
+    inner = program.program if isinstance(program, artifact.BoundProgram) else program
+    signature = inner.signature
+    arguments, results = list(signature.arguments), list(signature.results)
+    if isinstance(inner, artifact.BucketProgram):
+        rows = _rows(path, inner.manifest, options.size)
+        pairs = zip(arguments, inner.manifest.arguments, strict=True)
+        arguments = [_with_rows(x, info.axes, rows) for x, info in pairs if info.fill != "mask"]
+        pairs = zip(results, inner.manifest.results, strict=True)
+        results = [_with_rows(x, info.axes, rows) for x, info in pairs]
+    elif options.size is not None:
+        raise UsageError(f"--size is for a bundle of several sizes, and {path} has one program")
+    if isinstance(program, artifact.BoundProgram):
+        free = {x.name for x in program.arguments}
+        arguments = [x for x in arguments if x.name in free]
+    return RunnableJoined(program, list(map(_info, arguments)), list(map(_info, results)))
+
+
+def _rows(path: Path, manifest: artifact.BucketManifest, size: int | None) -> int:
+    """Return the number of rows of a call; raise UsageError if the bundle takes fewer."""
+    most = manifest.sizes[-1]
+    if size is not None and size > most and manifest.oversize == "refuse":
         raise UsageError(
-            f"{path} takes up to {manifest.sizes[-1]} rows ({manifest.symbol}), and --size is "
-            f"{rows}"
+            f"{path} takes up to {most} rows ({manifest.symbol}), and --size is {size}"
         )
-    signature = program.part(manifest.sizes[0]).signature
-    arguments = zip(signature.arguments, manifest.arguments, strict=True)
-    results = zip(signature.results, manifest.results, strict=True)
-    return RunnableBuckets(
-        program,
-        [_with_rows(x, info.axes, rows) for x, info in arguments if info.fill != "mask"],
-        [_with_rows(x, info.axes, rows) for x, info in results],
-    )
+    return most if size is None else size
 
 
-def _with_rows(array: Any, axes: Any, rows: int) -> ArgInfo:
+def _with_rows(array: Any, axes: Any, rows: int) -> Any:
     """Return an array of the signature, with `rows` rows along its axes."""
     shape = [axes[i] * rows if i in axes else n for i, n in enumerate(array.shape)]
-    info = ArgInfo(array.shape, array.dtype, array.donated, array.name, array.weak_type)
-    return replace(info, shape=tuple(shape))
+    return replace(array, shape=tuple(shape))
+
+
+def _info(array: Any) -> ArgInfo:
+    return ArgInfo(array.shape, array.dtype, array.donated, array.name, array.weak_type)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import olympus
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
-from olympus_cli.program.buckets import is_for_several_sizes, load_buckets
+from olympus_cli.program.buckets import is_joined, load_joined
 from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
@@ -114,8 +114,8 @@ def load_bundle(
         raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
     on_stage("load")
     keys = options.trust or read_settings().trust
-    if is_for_several_sizes(path):
-        return load_buckets(path, backend.backend, options, keys)
+    if is_joined(path):
+        return load_joined(path, backend.backend, options, keys)
     if options.size is not None:
         raise UsageError(f"--size is for a bundle of several sizes, and {path} has one program")
     bundle = olympus.artifact.load(path, native=options.native, trust=keys or None)

@@ -14,11 +14,11 @@ from typing import IO, Any, BinaryIO, cast
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
+from olympus.artifact import dotted_name
 from olympus.errors import UsageError
 from olympus.files import open_regular
 from olympus.stages import ArgInfo
 from olympus_cli.program.tensor_files import (
-    dotted,
     is_safetensors,
     safetensors_arrays,
     tensor_names,
@@ -46,7 +46,7 @@ def array_names(path: Path, leaves: Sequence[ArgInfo]) -> set[str] | None:
     with suppress(Exception):  # `file_inputs` has the message
         known = [leaf.name for leaf in leaves]
         if is_safetensors(path):
-            of_tensor = {dotted(name): name for name in known}
+            of_tensor = {dotted_name(name): name for name in known}
             return {of_tensor.get(name, name) for name in tensor_names(path)}
         with open_regular(path, _MAX_BYTES) as file, _archive(file, path) as archive:
             members = {info.orig_filename.removesuffix(".npy"): info for info in archive.infolist()}

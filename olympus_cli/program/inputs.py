@@ -18,6 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from olympus.artifact import dotted_name
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
 from olympus_cli.frontends.loading import load_target, values_from
@@ -30,7 +31,7 @@ from olympus_cli.program.input_files import (
     is_integer,
     listed,
 )
-from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays
+from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays, tensor_names
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import at_key, with_line
@@ -52,7 +53,8 @@ FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide n
 class InputOptions:
     """The source of a program's inputs: `file` if it is given, else `seed`.
 
-    `specs` are the declarations of `target` for single arguments that are not in `file`.
+    `specs` are the declarations of `target` for single arguments that are not in `file`. `weights`
+    is a .safetensors file with the values of some arguments, before all other sources.
     """
 
     file: Path | None = None
@@ -60,10 +62,12 @@ class InputOptions:
     int_range: tuple[int, int] = DEFAULT_INT_RANGE
     specs: Mapping[str, InputSpec] = field(default_factory=dict)
     target: TargetSpec | None = None
+    weights: Path | None = None
 
     def of(self, spec: TargetSpec) -> InputOptions:
         """Return the same options for a target, with its declarations of inputs."""
-        return replace(self, specs=spec.inputs, target=spec)
+        weights = self.weights or spec.weights_file
+        return replace(self, specs=spec.inputs, target=spec, weights=weights)
 
     def undeclared(self, leaves: Sequence[ArgInfo]) -> list[bool]:
         """Return, for each leaf, True if its value is drawn from the seed without a description.
@@ -71,10 +75,14 @@ class InputOptions:
         The value of any other leaf is in `file`, in `specs`, or one that the program has itself.
         """
         declared = {*_chosen(self.specs, leaves, self.target), *_defaults(self.target)}
+        if self.weights is not None:
+            declared |= {leaf.name for leaf in _in_file(self.weights, leaves)}
         return [self.file is None and leaf.name not in declared for leaf in leaves]
 
     def arrays(self, leaves: Sequence[ArgInfo]) -> list[Array]:
         """Return one array for each leaf; raises the errors of `file_inputs`."""
+        if self.weights is not None:
+            return self._with_weights(self.weights, leaves)
         options = self.seed, self.int_range, self.specs, self.target
         if self.file is None:
             return seeded_inputs(leaves, *options)
@@ -92,6 +100,23 @@ class InputOptions:
             )
         seeded = iter(seeded_inputs(leaves, *options, wanted=absent))
         return [next(seeded if leaf.name in names else from_file) for leaf in leaves]
+
+    def _with_weights(self, weights: Path, leaves: Sequence[ArgInfo]) -> list[Array]:
+        """Return the array of each leaf, from the file `weights` if it has it."""
+        given = _in_file(weights, leaves)
+        names = {leaf.name for leaf in given}
+        arrays = safetensors_arrays(weights, given, _top(given, leaves), program=leaves)
+        for leaf in given:
+            check_type(arrays[leaf.name].dtype, arrays[leaf.name].shape, leaf, weights)
+        rest = [leaf for leaf in leaves if leaf.name not in names]
+        chosen = _chosen(self.specs, leaves, self.target)
+        used = {chosen.get(leaf.name) for leaf in rest}
+        specs = {key: spec for key, spec in self.specs.items() if key in used}
+        others = iter(replace(self, weights=None, specs=specs).arrays(rest))
+        return [
+            cast_array(arrays[x.name], x, weights) if x.name in names else next(others)
+            for x in leaves
+        ]
 
     def _absent(self, file: Path, leaves: Sequence[ArgInfo]) -> list[ArgInfo]:
         """Return the leaves that `file` does not have, and whose values are described elsewhere.
@@ -114,6 +139,40 @@ class InputOptions:
                 f"olympus.toml: inputs.{toml_key(missing[0])} = {{ range = [0, 1] }}",
             )
         return [leaf for leaf in absent if leaf.name in declared]
+
+
+def _in_file(weights: Path, leaves: Sequence[ArgInfo]) -> list[ArgInfo]:
+    """Return the leaves whose arrays are in a .safetensors file.
+
+    The file of one argument may leave its name out. All leaves of an argument are returned if the
+    file has one of them.
+    """
+    with suppress(OSError, ValueError):  # `safetensors_arrays` has the message
+        names = set(tensor_names(weights))
+        tops = dict.fromkeys(_argument(leaf) for leaf in leaves)
+        found = {_argument(leaf) for leaf in leaves if {leaf.name, dotted_name(leaf.name)} & names}
+        if not found:
+            found = {top for top in tops if _short_names(top, leaves) & names}
+        return [leaf for leaf in leaves if _argument(leaf) in found]
+    return []
+
+
+def _argument(leaf: ArgInfo) -> str:
+    """Return the name of the argument that a leaf is a part of."""
+    return re.split(r"[\[.]", leaf.name, maxsplit=1)[0]
+
+
+def _short_names(top: str, leaves: Sequence[ArgInfo]) -> set[str]:
+    """Return the dotted names of the leaves of an argument without its own name."""
+    return {
+        dotted_name(leaf.name).removeprefix(f"{top}.") for leaf in leaves if _argument(leaf) == top
+    }
+
+
+def _top(given: Sequence[ArgInfo], leaves: Sequence[ArgInfo]) -> str | None:
+    """Return the name of the only argument of a file; None for several."""
+    tops = {_argument(leaf) for leaf in given or leaves}
+    return tops.pop() if len(tops) == 1 else None
 
 
 def seeded_inputs(

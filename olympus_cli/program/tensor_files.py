@@ -6,8 +6,6 @@ file. Names, shapes and dtypes are checked against the program's before an array
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
+from olympus.artifact import WEIGHT_DTYPES, dotted_name
 from olympus.errors import BackendError, UsageError
 from olympus.files import open_regular, parse_json, read_regular
 from olympus.stages import ArgInfo
@@ -31,46 +30,11 @@ _MAX_NAMES = 6  # in a message
 _MAX_KNOWN = 12  # arguments in a hint
 _MAX_BYTES = 2**40  # of a file
 _MAX_HEADER = 10**8  # bytes, as the format limits it
-_PART = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\]]*)\]|\.?([^\[.]+)""")
-#: The dtypes of the format, by its names; F4 and the 6-bit floats are packed, and NumPy has none.
-_DTYPES = {
-    **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
-    **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
-    "BOOL": "bool",
-    "F16": "float16",
-    "F32": "float32",
-    "F64": "float64",
-    "C64": "complex64",
-    "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E8M0": "float8_e8m0fnu",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-}
 
 
 def is_safetensors(path: Path) -> bool:
     """Return True if the name of a file has the suffix of the format."""
     return path.name.endswith(SUFFIX)
-
-
-def dotted(name: str) -> str:
-    """Return an array's name in such a file: the parts of its path, joined by dots.
-
-    >>> dotted("params[0]['w'].scale")
-    'params.0.w.scale'
-    """
-    return ".".join(_key(part[1]) if part[2] is None else part[2] for part in _parts(name))
-
-
-def _parts(name: str) -> list[re.Match[str]]:
-    return list(_PART.finditer(name))
-
-
-def _key(text: str) -> str:
-    """Return the key in brackets: the text of a quoted string, or the text itself."""
-    return str(ast.literal_eval(text)) if text[:1] in ("'", '"') else text
 
 
 def tensor_names(path: Path) -> list[str]:
@@ -94,7 +58,7 @@ def safetensors_arrays(
     key: str | None = None,
     program: Sequence[ArgInfo] | None = None,
 ) -> dict[str, Array]:
-    """Return the array in the file for each leaf, by leaf name; tensors have `dotted` names.
+    """Return the array in the file for each leaf, by leaf name; tensors have `dotted_name` names.
 
     The file of the one argument `key` may leave its name out: `0.w` for `params[0]['w']`. `program`
     has all arguments of the program, for hints, if `leaves` are only some of them.
@@ -169,10 +133,10 @@ def _names_of(
 
 def _forms(leaves: Sequence[ArgInfo], key: str | None) -> list[dict[str, str]]:
     """Return the possible forms of tensor names, each by leaf name."""
-    whole = {leaf.name: dotted(leaf.name) for leaf in leaves}
+    whole = {leaf.name: dotted_name(leaf.name) for leaf in leaves}
     forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
     if key is not None:
-        prefix = f"{dotted(key)}."
+        prefix = f"{dotted_name(key)}."
         forms.append({name: tensor.removeprefix(prefix) for name, tensor in whole.items()})
     return forms
 
@@ -188,12 +152,12 @@ def _names_hint(tensors: Sequence[str], extra: Sequence[str], known: Sequence[st
 
 def _compare(path: Path, leaf: ArgInfo, dtype: str, shape: tuple[int, ...]) -> None:
     """Raise UsageError for a tensor of another shape, or of a dtype that NumPy does not have."""
-    if dtype not in _DTYPES:
+    if dtype not in WEIGHT_DTYPES:
         raise UsageError(f"{display_path(path)} has {leaf.name} in {dtype}, which cannot be read")
     if shape != leaf.shape:
         raise UsageError(
             f"argument {leaf.name} is {array_type(leaf.dtype_name, leaf.shape)}, "
-            f"but {display_path(path)} has {array_type(_DTYPES[dtype], shape)} for it"
+            f"but {display_path(path)} has {array_type(WEIGHT_DTYPES[dtype], shape)} for it"
         )
 
 
@@ -202,7 +166,7 @@ def _array(path: Path, leaf: ArgInfo, tensor: Mapping[str, Any]) -> Array:
     content = np.frombuffer(tensor["data"], np.uint8)
     if tensor["dtype"] == "BOOL" and np.any(content > 1):
         raise UsageError(f"{display_path(path)} has a byte for {leaf.name} that is no bool")
-    dtype = np.dtype(_DTYPES[tensor["dtype"]]).newbyteorder("<")
+    dtype = np.dtype(WEIGHT_DTYPES[tensor["dtype"]]).newbyteorder("<")
     return content.view(dtype).reshape(leaf.shape)
 
 

@@ -1,4 +1,4 @@
-"""The contents of a bundle for several sizes, as the document and the tables of `inspect`."""
+"""The contents of a bundle joined from others, as the document and the tables of `inspect`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from olympus.artifact import BucketManifest
+from olympus.artifact import BucketManifest, WeightManifest
 from olympus_cli.reports.bundle_text import Table
 from olympus_cli.text.units import byte_size
 
@@ -86,3 +86,18 @@ def _axes(axes: Any, symbol: str) -> str:
         f"{axis}: {symbol}" if multiple == 1 else f"{axis}: {multiple}*{symbol}"
         for axis, multiple in axes.items()
     )
+
+
+def weight_lines(manifest: WeightManifest, file: str) -> Iterator[str]:
+    """Yield the lines above the table of a bundle with weights."""
+    yield f"{manifest.name}  ({manifest.entry}, {file})"
+    yield f"  {'weights of':<17} SHA-256 {manifest.source}"
+
+
+def weight_tables(manifest: WeightManifest) -> Iterator[Table]:
+    """Yield the table of the members of a bundle with weights."""
+    rows: list[tuple[object, ...]] = [
+        (name, byte_size(member.size), member.sha256)
+        for name, member in sorted(manifest.members.items())
+    ]
+    yield ("member", "size", "SHA-256"), rows

@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_cli.spec.matrix import Values, fill
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, sharding_text
-from olympus_cli.spec.model import ArgSpec, FromEntry, OfClass, ShapeSpec, TargetSpec
+from olympus_cli.spec.model import FROM_KEYS, ArgSpec, FromEntry, OfClass, ShapeSpec, TargetSpec
 from olympus_cli.spec.shapes import parse_arg
 
 _ARRAYS = 4  # the number of largest arrays that are split
@@ -232,7 +232,7 @@ def _as_written(arg: ArgSpec, written: object, values: Values) -> str:
 
 def _is_from(written: object) -> TypeGuard[dict[str, object]]:
     """Return True for `{ from = "module:f" }`, with no keys other than `with` and `sharding`."""
-    if not isinstance(written, dict) or not written.keys() <= {"from", "with", "sharding"}:
+    if not isinstance(written, dict) or not written.keys() <= {*FROM_KEYS}:
         return False
     return isinstance(written.get("from"), str)
 

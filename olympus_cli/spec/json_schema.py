@@ -137,7 +137,12 @@ _ARGUMENT: Schema = {
         {"type": "array", "items": _ref("argument")},
         {
             "type": "object",
-            "properties": {"from": _TEXT, "with": {"type": "object"}, "sharding": _ref("sharding")},
+            "properties": {
+                "from": _TEXT,
+                "with": {"type": "object"},
+                "sharding": _ref("sharding"),
+                "data": {"type": "string", "pattern": r"\.safetensors$|\{"},
+            },
             "required": ["from"],
             "additionalProperties": False,
         },

@@ -57,6 +57,12 @@ class ShapeSpec:
         return fixed
 
 
+#: The end of the name of a bundle with weights.
+WEIGHTS_SUFFIX = "+weights"
+#: The keys of an argument whose shapes a function returns.
+FROM_KEYS = ("from", "with", "sharding", "data")
+
+
 @dataclass(frozen=True)
 class FromEntry:
     """`{ from = "module:f" }`: the shapes of the result of `f`, found without running it.
@@ -167,8 +173,11 @@ class TargetSpec:
     golden: bool = False  # True if its program must equal the saved one
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by source line
     inputs: Mapping[str, InputSpec] = field(default_factory=dict)
+    data: Mapping[str, Path] = field(default_factory=dict)  # the weights of arguments, by name
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
     weights: str | None = None  # those of an ONNX model: one of `WEIGHTS`
+    #: a .safetensors file with values of arguments, on which the program does not depend
+    weights_file: Path | None = field(default=None, compare=False)
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
     checkout: Checkout | None = None  # the revision of its program
@@ -215,11 +224,14 @@ class Project:
 
     @property
     def bundles(self) -> dict[str, list[str]]:
-        """The names of the bundles for several sizes, each with the names of its targets."""
+        """The names of bundles joined from those of targets, each with the names of the targets."""
         names: dict[str, list[str]] = {}
         for name, target in self.targets.items():
+            joined = name if target.buckets is None else target.buckets.name
             if target.buckets is not None:
-                names.setdefault(target.buckets.name, []).append(name)
+                names.setdefault(joined, []).append(name)
+            if target.data:
+                names.setdefault(joined + WEIGHTS_SUFFIX, []).append(name)
         return names
 
     def has(self, name: str) -> bool:

@@ -25,7 +25,7 @@ from olympus_cli.spec.cache import cache_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.entries import FRONTENDS, is_entry, is_onnx
 from olympus_cli.spec.environment import check_variables, environment_of
-from olympus_cli.spec.inputs import input_specs, tolerance_spec
+from olympus_cli.spec.inputs import InputSpec, input_specs, tolerance_spec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -36,6 +36,7 @@ from olympus_cli.spec.mesh import (
     sharding_of,
 )
 from olympus_cli.spec.model import (
+    FROM_KEYS,
     ArgSpec,
     FromEntry,
     OfClass,
@@ -268,6 +269,7 @@ def _target(
     mesh, backends = mesh_of(section), _backends(section, devices)
     check_backends(section, backends, mesh)
     args, kwargs = _arguments(section, mesh)
+    data = _weights(section, root)
     return TargetSpec(
         name=name,
         entry=_entry(section, "entry", section.text("entry", "")),
@@ -288,7 +290,8 @@ def _target(
         env=environment_of(section),
         frontend=section.choice("frontend", FRONTENDS),
         weights=section.choice("weights", WEIGHTS) if "weights" in section.data else None,
-        inputs=input_specs(section, root),
+        inputs={**{k: InputSpec(file=x) for k, x in data.items()}, **input_specs(section, root)},
+        data=data,
         tolerance=tolerance_spec(section),
         budget=_budget(section, devices),
         bench=bench_of(section),
@@ -391,7 +394,7 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
     if isinstance(value, list):
         return [_argument(section, f"{key}[{i}]", item, mesh) for i, item in enumerate(value)]
     if isinstance(value, dict):
-        if isinstance(value.get("from"), str) and value.keys() <= {"from", "with", "sharding"}:
+        if isinstance(value.get("from"), str) and value.keys() <= {*FROM_KEYS}:
             return _from_entry(section, key, value, mesh)
         if isinstance(of := value.get("type"), str) and "[" not in of and "{" not in of:
             return _of_class(section, key, value, mesh)
@@ -450,8 +453,8 @@ def _check_from(section: Section, key: str, value: dict[str, Any]) -> None:
     """Raise SpecError for a table with `from` a function and an unknown key."""
     entry = value.get("from")
     if isinstance(entry, str) and _ENTRY.fullmatch(entry):
-        name = min(value.keys() - {"from", "with", "sharding"})
-        near = did_you_mean(name, ["with", "sharding"], "the keys beside from are")
+        name = min(value.keys() - {*FROM_KEYS})
+        near = did_you_mean(name, FROM_KEYS[1:], "the keys beside from are")
         section.fail(key, f"has no key {name!r}", near)
 
 
@@ -495,6 +498,20 @@ def _from_entry(section: Section, key: str, value: dict[str, Any], mesh: MeshSpe
     if "sharding" in value:
         sharding = sharding_of(section, f"{key}.sharding", value["sharding"], mesh)
     return FromEntry(_entry(section, f"{key}.from", value["from"]), values, sharding)
+
+
+def _weights(section: Section, root: Path) -> dict[str, Path]:
+    """Return the files of `data` in the arguments, by the name of the argument."""
+    args = section.data.get("args")
+    files = {}
+    for name, value in args.items() if isinstance(args, dict) else ():
+        if isinstance(value, dict) and "from" in value and "data" in value:
+            table = Section(section.source, (*section.keys, "args", name), value)
+            file = table.path("data", "")
+            if not file.endswith(".safetensors"):
+                table.fail("data", f"is {file!r}, and weights are a .safetensors file")
+            files[name] = root / file
+    return files
 
 
 def _statics(section: Section) -> dict[str, object]:

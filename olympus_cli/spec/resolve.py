@@ -21,6 +21,7 @@ from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.target_names import is_pattern
 from olympus_cli.spec.trips import parse_trips
+from olympus_cli.text.option_values import WEIGHTS
 from olympus_cli.text.paths import display_path, resolved
 
 _MAX = 6  # targets of a matrix in a hint
@@ -41,6 +42,12 @@ class Request:
     device_config: Path | None = None
     topology: str | None = None
     weights: str | None = None
+
+    @property
+    def weights_file(self) -> Path | None:
+        """The .safetensors file of `weights`; None for the form of an ONNX model's weights."""
+        is_form = self.weights is None or self.weights in WEIGHTS
+        return None if is_form else Path(str(self.weights))
 
     @cached_property
     def devices(self) -> Devices:
@@ -84,7 +91,9 @@ class Request:
                 kwargs={**unchanged, **kwargs},
                 toml_args=None,
             )
-        if self.weights is not None:
+        if self.weights_file is not None:
+            target = replace(target, weights_file=self.weights_file)
+        elif self.weights is not None:
             overridden.append(("weights",))
             target = replace(target, weights=self.weights)
         statics = parse_statics(self.statics)

@@ -18,6 +18,7 @@ from olympus_core.artifact.signing import (
     verify_result,
 )
 from olympus_core.artifact.stored_tree import Node
+from olympus_core.artifact.weights import digest_of_files, join_weights, weights_of
 from olympus_runtime.host import COMPILERS, Host
 from olympus_runtime.manifest import SCHEMA_VERSION, Member
 from olympus_runtime.signatures import PublicKey
@@ -36,8 +37,10 @@ __all__ = [
     "SignatureState",
     "StoredExecutable",
     "buckets_of",
+    "digest_of_files",
     "indented",
     "join_buckets",
+    "join_weights",
     "load",
     "manifest_schema",
     "new_key",
@@ -46,5 +49,6 @@ __all__ = [
     "sign_result",
     "update_sources",
     "verify_result",
+    "weights_of",
     "write_whole",
 ]

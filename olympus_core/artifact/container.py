@@ -7,6 +7,7 @@ members make equal bytes.
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,11 @@ from olympus_core.artifact.files import write_whole
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that the format has
 _READABLE_FILE = 0o644 << 16
+#: Weights begin at a multiple of these bytes, so that they can be used without a copy.
+ALIGNMENT = 64
+_LOCAL_HEADER = 30  # bytes, before the name and the extra fields
+_FIELD_HEADER = 4  # bytes, of an extra field
+_PADDING_FIELD = 0xD935  # the number of a field that only aligns, as Android's tools use it
 
 
 def write(file: Path | BinaryIO, members: Mapping[str, bytes]) -> None:
@@ -34,11 +40,19 @@ def write(file: Path | BinaryIO, members: Mapping[str, bytes]) -> None:
         file.write(content)
 
 
+def _padding(start: int) -> bytes:
+    """Return an extra field that moves content from the position `start` to an aligned one."""
+    length = -(start + _FIELD_HEADER) % ALIGNMENT
+    return struct.pack("<HH", _PADDING_FIELD, length) + bytes(length)
+
+
 def _packed(members: Mapping[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, content in sorted(members.items()):
             info = zipfile.ZipInfo(name, _EPOCH)
             info.create_system, info.external_attr = 3, _READABLE_FILE
+            if name.endswith(".safetensors"):
+                info.extra = _padding(file.tell() + _LOCAL_HEADER + len(name.encode()))
             archive.writestr(info, content)
     return file.getvalue()

@@ -20,7 +20,9 @@ PACKAGES = ("olympus_runtime", "olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_runtime": [
         *("version", "quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
-        *("manifest", "arguments", "buckets", "reading", "signatures", "bundle_file"),
+        *("manifest", "arguments", "buckets", "weight_bundles", "reading", "signatures"),
+        "bundle_file",
+        "weights",
         *("bindings", "messages", "cpu", "accelerators", "buffers", "checks", "executable"),
         "program",
     ],

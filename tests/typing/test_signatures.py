@@ -47,6 +47,7 @@ TREES = {
 ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.analysis.hlo_cost_analysis": ("module", "a module of the MLIR bindings"),
     "olympus.analysis.profile": ("args kwargs", "the arguments of a user's function"),
+    "olympus.artifact.BoundProgram.flat": ("leaves", "array-like values"),
     "olympus.artifact.BucketManifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.BucketProgram.flat": ("leaves", "array-like values"),
     "olympus.artifact.BucketProgram.part": ("return", "a program of olympus_runtime"),
@@ -54,6 +55,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
     "olympus.artifact.Node.random_key": ("words return", "the words of a random key"),
     "olympus.artifact.Signature.to_data": ("return", "what JSON has"),
+    "olympus.artifact.WeightManifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.indented": ("data", "what JSON has"),
     "olympus.export.Exported.call": ("args kwargs return", "those of the exported function"),
     "olympus.export.Exported.mlir_module": ("return", "text or a module of the MLIR bindings"),

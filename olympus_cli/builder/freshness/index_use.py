@@ -23,7 +23,7 @@ from olympus_cli.spec.model import TargetSpec
 # Fields of a target on which its outputs do not depend.
 _NO_SETTINGS = frozenset(
     {"root", "budget", "bench", "golden", "inputs", "tolerance", "table", "toml_args", "outputs"}
-    | {"setting_keys", "matrix", "checkout", "backends", "buckets"}
+    | {"setting_keys", "matrix", "checkout", "backends", "buckets", "weights_file", "data"}
 )
 
 

@@ -12,7 +12,7 @@ from olympus.errors import ArtifactError, UsageError
 from olympus_cli.builder.freshness.index import INDEX
 from olympus_cli.builder.manifest import MANIFEST, Manifest, written_by_build
 from olympus_cli.builder.output_place import Place, locate, locked_places
-from olympus_cli.program.buckets import is_for_several_sizes
+from olympus_cli.program.buckets import is_joined
 from olympus_cli.reports.json import REPORT
 from olympus_cli.reports.versioned_json import NewerSchema
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
@@ -102,7 +102,7 @@ def _written(name: str, place: Place) -> frozenset[str]:
     if not place.final.is_dir():
         return frozenset()
     bundle = place.final / (name + BUNDLE_SUFFIX)
-    if not (place.final / MANIFEST).exists() and is_for_several_sizes(bundle):
+    if not (place.final / MANIFEST).exists() and is_joined(bundle):
         return frozenset([bundle.name])
     try:
         return written_by_build(place.final, name + BUNDLE_SUFFIX)

@@ -15,10 +15,10 @@ import pytest
 from click.testing import Result
 from safetensors.numpy import save_file
 
+from olympus.artifact import dotted_name as dotted
 from olympus.errors import BackendError, UsageError
 from olympus_cli.program.input_files import file_inputs
 from olympus_cli.program.inputs import seeded_inputs
-from olympus_cli.program.tensor_files import dotted
 from olympus_cli.spec.inputs import InputSpec
 from tests.cli.arrays import arg_info
 

@@ -1,0 +1,90 @@
+"""The bundles with weights: a built bundle, and the files that `data` names in the arguments."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from olympus import artifact
+from olympus.errors import OlympusError, UsageError
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.reasons import NeverBuilt, PartsChanged, Stated
+from olympus_cli.faults.failure import Failure
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
+from olympus_cli.spec.model import WEIGHTS_SUFFIX, TargetSpec
+from olympus_cli.text.paths import display_path
+
+
+@dataclass(frozen=True)
+class WeightJoin:
+    """A program of the build folder, and the file of each argument with weights."""
+
+    program: str
+    weights: Mapping[str, Path]
+    build_dir: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the bundle with weights: `forward+weights`."""
+        return self.program + WEIGHTS_SUFFIX
+
+    @property
+    def path(self) -> Path:
+        """The file of the bundle: `build/forward+weights/forward+weights.olympus`."""
+        return self.build_dir / self.name / f"{self.name}{BUNDLE_SUFFIX}"
+
+    @property
+    def source(self) -> Path:
+        """The file of the bundle without weights."""
+        return self.build_dir / self.program / f"{self.program}{BUNDLE_SUFFIX}"
+
+    def is_fresh(self) -> bool:
+        """Return True if the bundle has the present program and weights."""
+        try:
+            manifest = artifact.weights_of(self.path)
+            digests = {member.sha256 for member in manifest.members.values()}
+            program = hashlib.sha256(self.source.read_bytes()).hexdigest()
+            return program in digests and manifest.source == artifact.digest_of_files(
+                [*self.weights.values()]
+            )
+        except (OlympusError, OSError):
+            return False
+
+
+def join_weights(
+    specs: Mapping[str, TargetSpec], outcomes: Sequence[Outcome], build_dir: Path, *, frozen: bool
+) -> list[Outcome]:
+    """Join each built or fresh program with its weights; return the outcomes.
+
+    The program of a target for one size is left out: its weights are in the bundle for all sizes.
+    With `frozen`, nothing is written.
+    """
+    ready = {x.target for x in outcomes if x.status in ("built", "fresh") and x.failure is None}
+    joins: dict[str, WeightJoin] = {}
+    for spec in specs.values():
+        name = spec.name if spec.buckets is None else spec.buckets.name
+        if spec.data and name in ready:
+            joins[name] = WeightJoin(name, spec.data, build_dir)
+    return [_joined(join, frozen=frozen) for join in joins.values()]
+
+
+def _joined(join: WeightJoin, *, frozen: bool) -> Outcome:
+    start = time.perf_counter()
+    if join.is_fresh():
+        return Outcome(join.name, "fresh")
+    reason = PartsChanged() if join.path.exists() else NeverBuilt()
+    if frozen:
+        return Outcome.because(join.name, [reason])
+    try:
+        for file in join.weights.values():
+            if not file.is_file():
+                raise UsageError(f"the weights {display_path(file)} do not exist")
+        join.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.join_weights(join.path, join.source, join.weights)
+    except OlympusError as error:
+        return Outcome(join.name, "failed", failure=Failure.of(error))
+    seconds = time.perf_counter() - start
+    return Outcome(join.name, "built", (Stated.of(reason),), seconds)

@@ -1,0 +1,120 @@
+"""Writing of a bundle with weights, from a bundle and .safetensors files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from olympus_core.artifact import container
+from olympus_core.artifact.jsontext import indented
+from olympus_core.base.errors import ArtifactError
+from olympus_runtime.buckets import BucketManifest
+from olympus_runtime.bundle_file import program_manifest, read_bundle, read_part
+from olympus_runtime.manifest import MANIFEST, Member
+from olympus_runtime.signatures import PublicKey, public_keys
+from olympus_runtime.weight_bundles import PROGRAM, WEIGHTS, WeightManifest
+from olympus_runtime.weights import DTYPES, bound_values, read_weights
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def join_weights(
+    path: str | os.PathLike[str],
+    program: str | os.PathLike[str],
+    weights: Mapping[str, str | os.PathLike[str]],
+) -> WeightManifest:
+    """Write one bundle from the bundle `program` and the weights of some of its arguments.
+
+    `weights` has a .safetensors file for each argument, by name; a file may have several arguments.
+    A loaded program takes the other arguments. The program may be for several sizes.
+
+    Raises:
+      UsageError: a file cannot be read, has an array that is not one of an argument, or lacks one;
+        or the bundle cannot be written.
+      ArtifactError: the bundle `program` is damaged.
+
+    >>> join_weights("served.olympus", "mlp.olympus", {"params": "mlp.safetensors"})
+    """
+    arrays: dict[str, Any] = {}
+    for argument, tensor_file in weights.items():
+        tensors = read_weights(tensor_file)
+        is_short = not any(name.split(".")[0] == argument for name in tensors)
+        arrays |= {f"{argument}.{n}" if is_short else n: x for n, x in tensors.items()}
+    file = read_bundle(Path(program))
+    manifest = file.manifest
+    if isinstance(manifest, WeightManifest):
+        raise ArtifactError(f"{program} has weights already")
+    if isinstance(manifest, BucketManifest):
+        file = read_part(file, manifest.sizes[0])
+    source = Path(next(iter(weights.values())))
+    list(bound_values(program_manifest(file).signature, arrays, source))  # it compares them
+    members = {PROGRAM: Path(program).read_bytes(), WEIGHTS: safetensors(arrays)}
+    records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
+    joined = WeightManifest(
+        manifest.name, manifest.entry, digest_of_files(list(weights.values())), records
+    )
+    content = f"{indented(joined.to_data(), sort_keys=True)}\n".encode("ascii")
+    container.write(Path(path), {**members, MANIFEST: content})
+    return joined
+
+
+def weights_of(
+    path: str | os.PathLike[str], *, trust: PublicKey | Sequence[PublicKey] | None = None
+) -> WeightManifest:
+    """Return the manifest of a bundle with weights, which is read and verified.
+
+    With `trust`, a public key or several, the bundle must be signed with one of them.
+
+    Raises:
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is damaged, is no such bundle, or lacks the signature.
+      BackendError: `trust` is given and the package `cryptography` is not installed.
+
+    >>> weights_of("served.olympus").name
+    'mlp'
+    """
+    keys = None if trust is None else public_keys(trust)
+    manifest = read_bundle(Path(path), keys).manifest
+    if not isinstance(manifest, WeightManifest):
+        raise ArtifactError(f"{path} has no weights")
+    return manifest
+
+
+def digest_of_files(files: Sequence[str | os.PathLike[str]]) -> str:
+    """Return the SHA-256 of the contents of files, one after the other.
+
+    Raises OSError if a file cannot be read.
+
+    >>> digest_of_files(["mlp.safetensors"])[:4]
+    '5f0a'
+    """
+    total = hashlib.sha256()
+    for file in files:
+        with open(file, "rb") as content:
+            total.update(hashlib.file_digest(content, "sha256").digest())
+    return total.hexdigest()
+
+
+def safetensors(arrays: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
+    """Return the content of a .safetensors file; the largest arrays are first, and aligned.
+
+    >>> safetensors({"x": np.ones(2, np.float32)})[-8:] == np.ones(2, np.float32).tobytes()
+    True
+    """
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].nbytes, item[0]))
+    header, at = dict[str, Any](), 0
+    for name, array in ordered:
+        offsets = [at, at + array.nbytes]
+        kind = _NAMES[array.dtype.name]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
+        at = offsets[1]
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(len(text) + 8) % container.ALIGNMENT)
+    parts = [np.ascontiguousarray(array).tobytes() for _, array in ordered]
+    return len(text).to_bytes(8, "little") + text + b"".join(parts)
