@@ -2,6 +2,13 @@
 
 from olympus_core.base.avals import ShapedArray as ShapedArray
 from olympus_core.base.avals import get_aval as get_aval
+from olympus_core.base.dimensions.expression import is_constant_dim as is_constant_dim
+from olympus_core.base.dimensions.expression import is_symbolic_dim as is_symbolic_dim
+from olympus_core.base.dimensions.expression import max_dim as max_dim
+from olympus_core.base.dimensions.expression import min_dim as min_dim
+from olympus_core.base.errors import (
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+)
 from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
 from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from olympus_core.base.avals import ShapedArray
-from olympus_core.ir.primitive import Avals, MultipleResults
+from olympus_core.base.errors import TransformError
+from olympus_core.ir.primitive import Avals, Batched, MultipleResults
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
 
@@ -55,6 +57,24 @@ class CallExported(MultipleResults):
         key = exported, avals
         called = ctx.call_module(module, exported.fun_name, key, values, results)
         return [_typed(x, have, want) for x, have, want in zip(called, results, outs, strict=True)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        raise TransformError(
+            f"vmap of the exported program '{params['exported'].fun_name}', whose operations are "
+            "fixed",
+            hint="export the mapped function, jit(vmap(f)), or call it for each row with lax.map",
+        )
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        raise TransformError(
+            f"the exported program '{params['exported'].fun_name}' has no derivative in forward "
+            "mode",
+            hint="use grad or vjp, with a program that was serialized with vjp_order=1 or more",
+        )
 
 
 def _typed(value: Any, have: ShapedArray, want: ShapedArray) -> Any:

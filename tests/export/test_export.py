@@ -13,7 +13,12 @@ import olympus
 import olympus.numpy as jnp
 from olympus import ShapeDtypeStruct, export, grad, jit, lax, random, tree_util, vjp
 from olympus.export import DisabledSafetyCheck, Exported, symbolic_shape
-from olympus_core.base.errors import InconclusiveDimensionOperation, ShapeError, UsageError
+from olympus_core.base.errors import (
+    InconclusiveDimensionOperation,
+    ShapeError,
+    TransformError,
+    UsageError,
+)
 from olympus_core.export.checks import check_calls
 from olympus_core.mlir.bindings import parsed
 
@@ -265,3 +270,20 @@ def test_an_unstable_custom_call_is_refused() -> None:
     assert allowed.is_custom_call() == "my_kernel"
     assert DisabledSafetyCheck.platform().is_custom_call() is None
     assert str(allowed) == "custom_call:my_kernel"
+
+
+def test_an_exported_program_is_not_mapped() -> None:
+    program = exported(jnp.sin)(X)
+    with pytest.raises(TransformError, match="vmap of the exported program 'sin'"):
+        olympus.vmap(program.call)(X[None])
+    close(lax.map(program.call, X[None])[0], np.sin(X))
+    with pytest.raises(TransformError):
+        olympus.jvp(program.call, (X,), (X,))
+
+
+def test_an_axis_that_may_have_length_1_is_not_squeezed() -> None:
+    (b,) = symbolic_shape("b")
+    with pytest.raises(InconclusiveDimensionOperation, match="'b' == '1' is inconclusive"):
+        jit(jnp.squeeze).trace(ShapeDtypeStruct((b, 1), F32))
+    (b,) = symbolic_shape("b", constraints=["b >= 2"])
+    assert str(jit(jnp.squeeze).trace(ShapeDtypeStruct((b, 1), F32)).out_info.shape) == "(b,)"

@@ -336,10 +336,7 @@ class SymbolicDim:
             return False
         if _in_own_code(sys._getframe(2)):
             return True
-        raise _error(
-            f"Symbolic dimension comparison '{self}' == '{x}' is inconclusive{self.scope.text()}",
-            f"add one of the constraints {_constraints(self, x)}",
-        )
+        raise _undecided(self, x)
 
     def __ge__(self, other: Any) -> Any:
         return self._decided(other, ">=", 0, operator.ge)
@@ -406,6 +403,28 @@ def _error(message: str, hint: str) -> InconclusiveDimensionOperation:
     return InconclusiveDimensionOperation(
         message + where, hint=hint, location=str(position) if position else None
     )
+
+
+def _undecided(x: SymbolicDim, y: SymbolicDim | int) -> InconclusiveDimensionOperation:
+    return _error(
+        f"Symbolic dimension comparison '{x}' == '{y}' is inconclusive{x.scope.text()}",
+        f"add one of the constraints {_constraints(x, y)}",
+    )
+
+
+def is_one(size: SymbolicDim | int) -> bool:
+    """Return True if a size is 1, where the result of the user's operation depends on that.
+
+    Raises InconclusiveDimensionOperation if the constraints do not decide it.
+
+    >>> is_one(symbolic_shape("b", constraints=["b >= 2"])[0])
+    False
+    """
+    if isinstance(size, SymbolicDim):
+        least, most = size.scope.bounds(size)
+        if least <= 1 <= most and least != most:
+            raise _undecided(size, 1)
+    return bool(size == 1)
 
 
 def _in_own_code(frame: FrameType | None) -> bool:

@@ -14,6 +14,7 @@ from olympus_core.base.avals import (
     get_aval,
     shape_of,
 )
+from olympus_core.base.dimensions.expression import is_one
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayOrKeys, ShapeLike
@@ -104,7 +105,7 @@ def squeeze(a: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
     """
     a, aval = operand("squeeze", a)
     if axis is None:
-        return lax.squeeze(a, [i for i, n in enumerate(aval.shape) if n == 1])
+        return lax.squeeze(a, [i for i, n in enumerate(aval.shape) if is_one(n)])
     return lax.squeeze(a, canonical_axes(axis, aval.ndim))
 
 
