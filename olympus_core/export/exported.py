@@ -139,6 +139,11 @@ class Exported:
         return self._get_vjp(self)
 
     @functools.cached_property
+    def _flat_call(self) -> Callable[..., Any]:
+        """The function of flat arguments that calls the program, with its derivative."""
+        return _differentiable_call(self)
+
+    @functools.cached_property
     def argument_names(self) -> tuple[str, ...]:
         """The place of each array in the arguments, such as `args[0]` or `kwargs['mask']`."""
         numbered = self.in_tree.unflatten(range(len(self.in_avals)))
@@ -235,15 +240,22 @@ class Exported:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program, also in a function that is traced or differentiated.
 
-        Raises ArgumentError (a ValueError) for arguments of another structure, and ShapeError (a
-        ValueError) for other types, or sizes that do not match the symbolic shapes.
+        Raises ArgumentError (a ValueError) for arguments of another structure and for a program of
+        several devices, and ShapeError (a ValueError) for other types, or sizes that do not match
+        the symbolic shapes.
 
         >>> exported.call(x)
         """
+        if self.nr_devices > 1:
+            raise ArgumentError(
+                f"Function '{self.fun_name}' was exported for {self.nr_devices} devices, and a "
+                "call runs on one",
+                hint="compile the program of its mesh: jit(f).lower(...).compile()",
+            )
         leaves, in_tree = flatten_data((args, kwargs))
         if in_tree != self.in_tree:
             raise _other_structure(self, in_tree)
-        return self.out_tree.unflatten(_differentiable_call(self)(*leaves))
+        return self.out_tree.unflatten(self._flat_call(*leaves))
 
 
 def _evaluated_shape(aval: ShapedArray, values: dict[str, Any]) -> tuple[Any, ...]:

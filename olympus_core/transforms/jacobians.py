@@ -14,9 +14,11 @@ import numpy as np
 
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir.primitive import op
+from olympus_core.primitives.dimension import dimension_as_value
 from olympus_core.transforms.autodiff import jvp, vjp
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
@@ -50,11 +52,28 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     """Return, for each leaf, its rows of the identity of all leaves together: (total, *shape)."""
     total, start, rows = sum(a.size for a in avals), 0, []
     for aval in avals:
+        if is_symbolic_dim(total):
+            rows.append(_symbolic_basis(total, start, aval))
+            start += aval.size
+            continue
         flat = np.zeros((total, aval.size), aval.dtype)
         flat[start + np.arange(aval.size), np.arange(aval.size)] = 1
         rows.append(flat.reshape(total, *aval.shape))
         start += aval.size
     return rows
+
+
+def _symbolic_basis(total: int, start: Any, aval: ShapedArray) -> Any:
+    """Return the rows of a leaf whose first element is element `start`, by a comparison."""
+    shape, dtype = (total, aval.size), np.dtype("int32")
+    row, column = (op.iota(shape=shape, dimension=i, dtype=dtype) for i in (0, 1))
+    if is_symbolic_dim(start) or start:
+        value = dimension_as_value(start) if is_symbolic_dim(start) else dtype.type(start)
+        offset = op.convert_element_type(value, new_dtype=dtype, weak_type=False)
+        offset = op.broadcast_in_dim(offset, shape=shape, broadcast_dimensions=())
+        column = op.add(column, offset)
+    flat = op.convert_element_type(op.eq(row, column), new_dtype=aval.dtype, weak_type=False)
+    return op.reshape(flat, dimensions=None, new_sizes=(total, *aval.shape))
 
 
 def _split_leaves(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:

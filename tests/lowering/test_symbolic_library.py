@@ -1151,6 +1151,15 @@ CASES = [
         grad(lambda x: olympus.checkpoint(lambda y: jnp.sin(y @ jnp.ones((4, 4))).sum())(x)),
         (ROWS,),
     ),
+    Case("jacrev", lambda x: olympus.jacrev(jnp.sin)(x), (VECTOR,)),
+    Case("jacfwd", lambda x, y: olympus.jacfwd(lambda a: jnp.outer(a, y[0]))(x), (VECTOR, ROWS)),
+    Case("hessian", lambda x: olympus.hessian(lambda y: (y**3).sum())(x), (VECTOR,)),
+    Case(
+        "jacrev_of_two",
+        lambda *p: olympus.jacrev(lambda q: q[0].sum() * q[1])(p),
+        (VECTOR, ROWS),
+    ),
+    Case("delete", lambda x: jnp.delete(x, 0), (((B + 1,), F),)),
 ]
 #: the cases that each run of the tests has; the others are run by night
 DAILY = frozenset(

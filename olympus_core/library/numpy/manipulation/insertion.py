@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base import dtypes
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ConcretizationError, IndexingError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
@@ -56,6 +57,10 @@ def delete(
     a, place = _flat("delete", arr, axis)
     length = a.shape[place]
     here = (slice(None),) * place
+    if is_symbolic_dim(length) and isinstance(obj, int) and -1 <= obj <= 0:
+        # the least length of an axis is 1
+        rest = slice(1, None) if obj == 0 else slice(None, -1)
+        return getitem(a, (*here, rest))
     if isinstance(obj, slice):
         obj = np.arange(length)[obj]
     if not isinstance(obj, Tracer):
