@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ import click
 
 from olympus import artifact
 from olympus.errors import UsageError
+from olympus_cli.builder.bucket_bundles import join_groups
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import building, raise_failures
@@ -102,12 +104,12 @@ def command(
     if output == "-" and (as_json or isinstance(form, BundleFormat)):
         both = "--json" if as_json else f"--format {name}, which writes files"
         raise UsageError(f"`-o -` cannot be combined with {both}")
-    spec = _unchanged(request.spec())
-    if request.backend is not None:
+    sizes = request.sizes() if isinstance(form, BundleFormat) else {}
+    spec = next(iter(sizes.values())) if sizes else _unchanged(request.spec())
+    target = spec.name if spec.buckets is None or not sizes else spec.buckets.name
+    if (request.backend, request.device, request.topology) != (None, None, None):
         options = replace(options, target=spec.backends[0])
-    place = output or (
-        Path.cwd() if form.suffix is None else Path.cwd() / f"{spec.name}{form.suffix}"
-    )
+    place = output or (Path.cwd() if form.suffix is None else Path.cwd() / f"{target}{form.suffix}")
     if place != "-":
         (form.check if isinstance(form, BundleFormat) else check_writable)(place)
     if isinstance(form, ProgramFormat):
@@ -120,10 +122,11 @@ def command(
     else:
         assert place != "-"
         with interrupts.interrupts_raised(), tempfile.TemporaryDirectory() as folder:
-            bundle = _bundle(spec, request, Path(folder), time_limit, no_cache=no_cache)
+            specs = sizes or {target: spec}
+            bundle = _bundle(target, specs, request, Path(folder), time_limit, no_cache=no_cache)
             written = form.write(bundle, place, options)
     if as_json:
-        document = {"target": spec.name, "entry": spec.entry, "format": name}
+        document = {"target": target, "entry": spec.entry, "format": name}
         console.print_json({**document, "output": display_path(written)})
     else:
         console.message(f"wrote {display_path(written)}")
@@ -156,9 +159,17 @@ def _content(on_stage: OnStage, spec: TargetSpec, name: str, options: ExportOpti
 
 
 def _bundle(
-    spec: TargetSpec, request: Request, folder: Path, time_limit: float | None, *, no_cache: bool
+    target: str,
+    specs: Mapping[str, TargetSpec],
+    request: Request,
+    folder: Path,
+    time_limit: float | None,
+    *,
+    no_cache: bool,
 ) -> Path:
     """Return the bundle of a target: its entry, verified, or one compiled in `folder`.
+
+    `specs` are the target, or those of a bundle for several sizes.
 
     Raises:
         ArtifactError: the bundle is damaged, or lacks a required signature.
@@ -174,7 +185,8 @@ def _bundle(
     options = Options(
         jobs=1, time_limit=time_limit, force=True, page=False, use=None if no_cache else "read"
     )
-    with building([spec.name], jobs=1) as listener:
-        outcomes = build({spec.name: spec}, folder, options, listener)
-    raise_failures(outcomes, is_verbose())
-    return folder / spec.name / f"{spec.name}{BUNDLE_SUFFIX}"
+    with building([*specs], jobs=1) as listener:
+        outcomes = build(specs, folder, options, listener)
+    joined = join_groups(specs, outcomes, folder, frozen=False)
+    raise_failures([*outcomes, *joined], is_verbose())
+    return folder / target / f"{target}{BUNDLE_SUFFIX}"

@@ -72,12 +72,32 @@ class Request:
         Example: `Request("model:forward", shapes="x=f32[8,3]", statics=("train=false",)).spec()`.
         """
         find = _entry if is_entry(self.text) else _target
-        original, devices = find(self.text, self.project, self.devices)
+        return self._applied(*find(self.text, self.project, self.devices))
+
+    def _applied(self, original: TargetSpec, devices: Devices) -> TargetSpec:
+        """Return a target with the options; its outputs are unknown if they change them."""
         target = self._with_options(original, devices)
         is_own = set(target.backends) <= set(original.backends) and original == replace(
             target, backends=original.backends
         )
         return target if is_own else replace(target, outputs=None)
+
+    def sizes(self) -> dict[str, TargetSpec]:
+        """Return the targets of a bundle for several sizes by name, with the options applied.
+
+        It is empty if the text is not the name of a target with `buckets`. Raises as `spec`.
+        """
+        found = find_project(Path.cwd()) if self.project is None else self.project
+        if is_entry(self.text) or found is None:
+            return {}
+        opened = open_project(self.project, self.devices)
+        targets = opened.select([self.text]) if opened.has(self.text) else []
+        bundles = [target.buckets and target.buckets.name for target in targets]
+        if not targets or bundles[0] is None or targets[0].name == self.text:
+            return {}
+        if set(bundles) != {bundles[0]}:  # a matrix of bundles
+            return {}
+        return {x.name: self._applied(x, opened.devices) for x in targets}
 
     def _with_options(self, target: TargetSpec, devices: Devices) -> TargetSpec:
         overridden: list[tuple[str, ...]] = []

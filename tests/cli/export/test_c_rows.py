@@ -138,3 +138,38 @@ def test_the_command_exports_the_file(
     assert [(output / name).read_text() for name in names] == [
         (masked.parent / name).read_text() for name in names
     ]
+
+
+CLASSIFIER = """
+def scores(w, x):
+    return x @ w
+"""
+TOML = """
+[target.scores]
+entry = "classifier:scores"
+args.w = "f32[4,3]"
+args.x = "f32[{batch},4]"
+buckets.batch = [2, 8]
+"""
+
+
+def test_the_command_exports_a_target_for_several_sizes(
+    tmp_path: Path, invoke: Callable[..., Result]
+) -> None:
+    (tmp_path / "classifier.py").write_text(CLASSIFIER)
+    (tmp_path / "olympus.toml").write_text(TOML)
+    project = ("--project", str(tmp_path))
+    output = tmp_path / "c"
+    result = invoke("export", "scores", *project, "--format", "c", "-o", str(output), "--json")
+    assert result.exit_code == 0, result.stderr
+    assert '"target": "scores"' in result.stdout
+    x = RNG.standard_normal((5, 4)).astype(np.float32)
+    (y,) = results(build(output), [W, x])
+    np.testing.assert_allclose(y, x @ W, rtol=1e-5)
+    on_gpu = ("--device", "h200", "-o", str(tmp_path / "gpu"))
+    result = invoke("export", "scores", *project, "--format", "c", *on_gpu)
+    assert result.exit_code == 0, result.stderr
+    assert '.platform = "cuda"' in (tmp_path / "gpu/scores.c").read_text()
+    one = invoke("export", "scores", *project, "--format", "stablehlo", "-o", "-")
+    assert one.exit_code == 2
+    assert "name one of scores@batch=2, scores@batch=8" in one.stderr
