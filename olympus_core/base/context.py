@@ -64,6 +64,8 @@ class Context(threading.local):
     axes: TracedValue[tuple[tuple[Any, int], ...]] = ()
     #: the values of the dimension variables in the function that is being emitted; None without
     dimensions: Value[Any] = None
+    #: the pairs of symbolic sizes that were last compared without a decision, for hints
+    undecided: Value[tuple[tuple[Any, Any], ...]] = ()
     #: the mesh of PartitionSpecs that are given without one
     mesh: TracedValue[Any] = None
     #: the contexts that set the mesh, innermost last, each with the mesh before it

@@ -16,6 +16,7 @@ from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import Shape, get_aval, shape_of, shaped
 from olympus_core.base.context import state
+from olympus_core.base.dimensions.expression import record_undecided
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, OlympusWarning, ShapeError
 from olympus_core.ir import trace
@@ -141,6 +142,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         wide = {d for d in dims if d != 1}
         if len(wide) > 1:
             text = ", ".join(map(str, shapes))
+            record_undecided(wide)
             raise ShapeError(f"the shapes {text} do not broadcast to one shape")
         result.append(wide.pop() if wide else 1)
     return tuple(result)

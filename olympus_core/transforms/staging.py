@@ -18,8 +18,8 @@ from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base import dtypes, gc_pause, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
-from olympus_core.base.dimensions.expression import SymbolicDim
-from olympus_core.base.errors import LeakedTracerError, OlympusError, TraceError
+from olympus_core.base.dimensions.expression import SymbolicDim, missing_constraint
+from olympus_core.base.errors import LeakedTracerError, OlympusError, ShapeError, TraceError
 from olympus_core.base.source import Source
 from olympus_core.ir import pretty as _printer  # noqa: F401  (makes staged programs printable)
 from olympus_core.ir.check import check
@@ -286,6 +286,9 @@ def stage(
     try:
         with gc_pause.paused(), using_trace(trace):
             program = trace.program(source.run_staged(fun, tracers))
+    except ShapeError as error:
+        error.hint = error.hint or missing_constraint(str(error))
+        raise
     finally:
         trace.alive = False
     del tracers

@@ -287,3 +287,34 @@ def test_an_axis_that_may_have_length_1_is_not_squeezed() -> None:
         jit(jnp.squeeze).trace(ShapeDtypeStruct((b, 1), F32))
     (b,) = symbolic_shape("b", constraints=["b >= 2"])
     assert str(jit(jnp.squeeze).trace(ShapeDtypeStruct((b, 1), F32)).out_info.shape) == "(b,)"
+
+
+@pytest.mark.parametrize(
+    ("function", "constraint"),
+    [
+        (lambda x, y: x + y, "a == b"),
+        (lambda x, y: x @ y, "a == b"),
+        (lambda x, y: jnp.where(x > 0, x, y), "a == b"),
+        (lambda x, y: x.at[:].set(y), "a == b"),
+        (lambda x, y: lax.scan(lambda c, r: (c, r), 0.0, (x, y)), "a == b"),
+        (lambda x, y: x + jnp.ones(4), "a == 4"),
+        (lambda x, y: x.reshape(2, -1), "a % 2 == 0"),
+    ],
+)
+def test_an_error_on_sizes_has_the_missing_constraint(
+    function: Callable[..., Any], constraint: str
+) -> None:
+    a, b = symbolic_shape("a, b")
+    types = [ShapeDtypeStruct((n,), F32) for n in (a, b)]
+    with pytest.raises(ShapeError) as info:
+        jit(function).trace(*types)
+    assert info.value.hint is not None
+    assert f"add the constraint '{constraint}'" in info.value.hint
+    a, b = symbolic_shape("a, b", constraints=[constraint])
+    jit(function).trace(*[ShapeDtypeStruct((n,), F32) for n in (a, b)])
+
+
+def test_an_error_on_fixed_sizes_has_no_constraint() -> None:
+    with pytest.raises(ShapeError) as info:
+        jit(lambda x, y: x + y).trace(np.ones(3, F32), np.ones(4, F32))
+    assert info.value.hint is None

@@ -9,12 +9,14 @@ are keys of caches and `==` selects a faster form, undecided sizes are different
 from __future__ import annotations
 
 import operator
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from olympus_core.base import source
+from olympus_core.base.context import state
 from olympus_core.base.dimensions.terms import (
     FLOORDIV,
     MAX,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from olympus_core.base.dimensions.scope import SymbolicScope
 
 _is_own: dict[str, bool | None] = {}
+#: the number of undecided comparisons that are remembered for hints
+_RECENT = 15
 _as_array: list[Callable[[SymbolicDim], Any]] = []
 
 
@@ -335,6 +339,7 @@ class SymbolicDim:
         if least == most == 0:
             return False
         if _in_own_code(sys._getframe(2)):
+            state.undecided = (*state.undecided[-_RECENT:], (self, x))
             return True
         raise _undecided(self, x)
 
@@ -410,6 +415,28 @@ def _undecided(x: SymbolicDim, y: SymbolicDim | int) -> InconclusiveDimensionOpe
         f"Symbolic dimension comparison '{x}' == '{y}' is inconclusive{x.scope.text()}",
         f"add one of the constraints {_constraints(x, y)}",
     )
+
+
+def record_undecided(sizes: Iterable[SymbolicDim | int]) -> None:
+    """Compare the first of sizes with the others, for the hint of an error on them."""
+    first, *others = sorted(sizes, key=lambda size: (isinstance(size, int), str(size)))
+    for other in others:
+        if isinstance(first, SymbolicDim):
+            state.undecided = (*state.undecided[-_RECENT:], (first, other))
+
+
+def missing_constraint(message: str) -> str | None:
+    """Return the hint for an error on shapes, if it is due to sizes that may be equal.
+
+    These are sizes of the `message` that were compared before, without a decision: two symbolic
+    ones, or one and a number other than 1, which is the size of an axis that is broadcast.
+    """
+    recent = [pair for pair in reversed(state.undecided) if pair[1] != 1]
+    for x, y in sorted(recent, key=lambda pair: isinstance(pair[1], int)):
+        texts = str(x), str(y)
+        if all(re.search(rf"(?<![\w^]){re.escape(text)}(?!\w)", message) for text in texts):
+            return f"the sizes may differ: if they are equal, add the constraint '{x} == {y}'"
+    return None
 
 
 def is_one(size: SymbolicDim | int) -> bool:

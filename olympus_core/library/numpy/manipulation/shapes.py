@@ -14,7 +14,7 @@ from olympus_core.base.avals import (
     get_aval,
     shape_of,
 )
-from olympus_core.base.dimensions.expression import is_one
+from olympus_core.base.dimensions.expression import is_one, is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayOrKeys, ShapeLike
@@ -64,7 +64,12 @@ def _sizes(shape: Any, have: Shape, size: int) -> Shape:
     if -1 in sizes:
         known_size = -math.prod(sizes)
         if known_size <= 0 or size % known_size:
-            raise ShapeError(f"reshape of {have} to {tuple(sizes)}: {size} elements do not fit")
+            raise ShapeError(
+                f"reshape of {have} to {tuple(sizes)}: {size} elements do not fit",
+                hint=f"add the constraint '{size} % {known_size} == 0'"
+                if is_symbolic_dim(size)
+                else None,
+            )
         sizes[sizes.index(-1)] = size // known_size
     return canonical_shape(sizes, "the shape of reshape")
 
