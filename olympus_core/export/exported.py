@@ -248,8 +248,8 @@ class Exported:
         """
         if self.nr_devices > 1:
             raise ArgumentError(
-                f"Function '{self.fun_name}' was exported for {self.nr_devices} devices, and a "
-                "call runs on one",
+                f"Function '{self.fun_name}' was exported for {self.nr_devices} devices and is "
+                "called in a context with 1 devices",
                 hint="compile the program of its mesh: jit(f).lower(...).compile()",
             )
         leaves, in_tree = flatten_data((args, kwargs))

@@ -429,21 +429,27 @@ class Lowered(Stage):
         return Lowered(s._replace(in_avals=ins, out_avals=outs), module, self.target)
 
     def cost_formulas(self) -> dict[str, str | None]:
-        """Return flops, transcendentals and bytes as polynomials in the symbolic sizes.
+        """Return flops, transcendentals, bytes and io_bytes as polynomials in the symbolic sizes.
 
         Counts at several sizes determine each polynomial, and counts at three more confirm it. It
-        is None if no polynomial of a degree up to 4 has these counts.
+        is None if no polynomial of a degree up to 4 has these counts. `io_bytes` are those of
+        arguments and results, from their types.
 
         >>> lowered.cost_formulas()
-        {'flops': '1024*b*d', 'transcendentals': '2*b*d', 'bytes': '...'}
+        {'flops': '1024*b*d', 'transcendentals': '2*b*d', 'bytes': '...', 'io_bytes': '...'}
         """
         from olympus_core.analysis.cost.formulas import formulas  # few programs need it
 
+        names = ("flops", "transcendentals", "bytes")
+
         def count(sizes: Mapping[str, int]) -> dict[str, int | None]:
             cost = self.at_sizes(sizes).cost()
-            return {name: getattr(cost, name) for name in ("flops", "transcendentals", "bytes")}
+            return {name: getattr(cost, name) for name in names}
 
-        return formulas(solved(self.signature.in_avals, self.signature.arg_names), count)
+        s = self.signature
+        arrays = (*s.in_avals, *s.out_avals)
+        io_bytes = str(sum(a.size * a.dtype.itemsize for a in arrays))
+        return formulas(solved(s.in_avals, s.arg_names), count) | {"io_bytes": io_bytes}
 
     def _check_sizes(self) -> None:
         """Raise UsageError if an argument has a symbolic size."""

@@ -47,6 +47,7 @@ def test_formulas_are_the_counts_at_any_sizes() -> None:
         formula = formulas[name]
         assert formula is not None
         assert eval(formula, {"b": 37}) == getattr(cost, name), name
+    assert formulas["io_bytes"] == "16*b + 8"
 
 
 def test_a_cost_that_is_no_polynomial_has_no_formula() -> None:
