@@ -14,9 +14,16 @@ from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli.builder.bucket_bundles import join_groups
 from olympus_cli.builder.driver import build
+from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import building, raise_failures
-from olympus_cli.export.formats import FORMATS, BundleFormat, ProgramFormat
+from olympus_cli.export.formats import (
+    FORMATS,
+    AnyFormat,
+    BuildFormat,
+    BundleFormat,
+    ProgramFormat,
+)
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.options.shared import (
     Command,
@@ -112,8 +119,12 @@ def command(
     place = output or (Path.cwd() if form.suffix is None else Path.cwd() / f"{target}{form.suffix}")
     if place != "-":
         (form.check if isinstance(form, BundleFormat) else check_writable)(place)
-    if isinstance(form, ProgramFormat):
-        content = call(_content, spec, name, options, action="exports", time_limit=time_limit)
+    if isinstance(form, ProgramFormat | BuildFormat):
+        content: str | bytes
+        if isinstance(form, ProgramFormat):
+            content = call(_content, spec, name, options, action="exports", time_limit=time_limit)
+        else:
+            content = _description(form, spec, request, time_limit, no_cache=no_cache)
         if place == "-":
             emit(content, None)
             return
@@ -132,7 +143,7 @@ def command(
         console.message(f"wrote {display_path(written)}")
 
 
-def _check_options(name: str, form: ProgramFormat | BundleFormat, options: ExportOptions) -> None:
+def _check_options(name: str, form: AnyFormat, options: ExportOptions) -> None:
     """Raise UsageError for an option that the format does not have."""
     for option in options.given():
         if option not in form.options:
@@ -156,6 +167,31 @@ def _content(on_stage: OnStage, spec: TargetSpec, name: str, options: ExportOpti
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     return form.content(program, options)
+
+
+def _description(
+    form: BuildFormat,
+    spec: TargetSpec,
+    request: Request,
+    time_limit: float | None,
+    *,
+    no_cache: bool,
+) -> str:
+    """Return the content of a file that describes the build of a target.
+
+    Raises:
+        UsageError: the program is a bundle, which is built already.
+    """
+    if is_bundle(request.text):
+        raise UsageError(
+            f"{request.text} is built already: its provenance is that of the target",
+            hint="name the target or its entry",
+        )
+    with interrupts.interrupts_raised(), tempfile.TemporaryDirectory() as folder:
+        (outcome,) = _built({spec.name: spec}, Path(folder), time_limit, no_cache=no_cache)
+        assert outcome.reads is not None  # it was traced
+        bundle = Path(folder) / spec.name / f"{spec.name}{BUNDLE_SUFFIX}"
+        return form.content(spec, bundle, outcome.reads)
 
 
 def _bundle(
@@ -182,6 +218,14 @@ def _bundle(
         else:
             artifact.load(path, native=False, trust=trust)
         return path
+    _built(specs, folder, time_limit, no_cache=no_cache)
+    return folder / target / f"{target}{BUNDLE_SUFFIX}"
+
+
+def _built(
+    specs: Mapping[str, TargetSpec], folder: Path, time_limit: float | None, *, no_cache: bool
+) -> list[Outcome]:
+    """Build targets in a folder, with their bundle for several sizes; raise the errors."""
     options = Options(
         jobs=1, time_limit=time_limit, force=True, page=False, use=None if no_cache else "read"
     )
@@ -189,4 +233,4 @@ def _bundle(
         outcomes = build(specs, folder, options, listener)
     joined = join_groups(specs, outcomes, folder, frozen=False)
     raise_failures([*outcomes, *joined], is_verbose())
-    return folder / target / f"{target}{BUNDLE_SUFFIX}"
+    return outcomes

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from olympus_cli.export import c, programs, wheel
+from olympus_cli.builder.freshness.reads import Reads
+from olympus_cli.export import c, programs, provenance, wheel
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.program.stages import Program
+from olympus_cli.spec.model import TargetSpec
 from olympus_cli.terminal.output import check_writable
 
 
@@ -41,8 +44,22 @@ class BundleFormat:
     check: Callable[[Path], None] = check_writable
 
 
+@dataclass(frozen=True)
+class BuildFormat:
+    """A format that describes the build of a target: the bundle, and what its trace read.
+
+    `content` returns the file's content.
+    """
+
+    suffix: str
+    content: Callable[[TargetSpec, Path, Reads], str]
+    options: tuple[str, ...] = ()
+
+
+AnyFormat: TypeAlias = ProgramFormat | BundleFormat | BuildFormat
+
 #: The formats by name, in the order of the help.
-FORMATS: dict[str, ProgramFormat | BundleFormat] = {
+FORMATS: dict[str, AnyFormat] = {
     "stablehlo": ProgramFormat(".mlir", programs.stablehlo),
     "bytecode": ProgramFormat(".mlirbc", programs.bytecode, ("stablehlo_version",)),
     "hlo": ProgramFormat(".hlo.txt", programs.hlo),
@@ -55,4 +72,5 @@ FORMATS: dict[str, ProgramFormat | BundleFormat] = {
         ("module", "function", "wheel_version"),
         check=wheel.check_wheel_folder,
     ),
+    "provenance": BuildFormat(".provenance.json", provenance.provenance),
 }

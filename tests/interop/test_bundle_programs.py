@@ -110,13 +110,15 @@ def test_repeated_blocks_are_blocks_again(tmp_path: Path) -> None:
 def test_lapack_stays_on_the_cpu(tmp_path: Path) -> None:
     traced = ox.jit(jnp.linalg.solve).trace(*(np.eye(3, dtype=np.float32),) * 2)
     bundle = saved(tmp_path, traced, entry="net:solve")
-    for as_is in (False, True):
-        after = bundles.trace_bundle(bundle, as_is=as_is)
-        assert "lapack_sgetrf_ffi" in after.lower().as_text()
-        with pytest.raises(ArtifactError) as caught:
-            after.lower(GPU)
-        assert "for gpu: it calls lapack_sgetrf_ffi, which only cpu has" in str(caught.value)
-        assert caught.value.hint is not None and "net:solve" in caught.value.hint
+    after = bundles.trace_bundle(bundle)
+    assert "lapack_sgetrf_ffi" in after.lower().as_text()
+    assert "lapack" not in after.lower(GPU).as_text()  # it has our own decomposition
+    unchanged = bundles.trace_bundle(bundle, as_is=True)
+    assert "lapack_sgetrf_ffi" in unchanged.lower().as_text()
+    with pytest.raises(ArtifactError) as caught:
+        unchanged.lower(GPU)
+    assert "for gpu: it calls lapack_sgetrf_ffi, which only cpu has" in str(caught.value)
+    assert caught.value.hint is not None and "net:solve" in caught.value.hint
 
 
 def test_a_backend_has_the_program_that_was_lowered_for_it(tmp_path: Path) -> None:
