@@ -76,18 +76,26 @@ def test_trees_of_shapes_are_compared(work: Path, invoke: Invoke) -> None:
     assert "argument \"params['b']\" of forward.olympus has the type float32[4]" in result.stderr
 
 
-def test_a_program_with_lapack_is_not_compiled_for_a_gpu(work: Path, invoke: Invoke) -> None:
+def test_calls_of_lapack_on_a_gpu(work: Path, invoke: Invoke) -> None:
+    """A decomposition becomes a loop there, and other routines are refused."""
     (work / "solver.py").write_text(
-        "import olympus.numpy as np\n\n\ndef solve(a, b):\n    return np.linalg.solve(a, b)\n"
+        "import olympus.numpy as np\nfrom olympus import lax\n\n\n"
+        "def solve(a, b):\n    return np.linalg.solve(a, b)\n\n\n"
+        "def pivoted(a):\n    return lax.linalg.qr(a, pivoting=True)\n"
     )
-    options = ("--shapes", "f32[4,4], f32[4]", "-o", "solver")
-    assert invoke("compile", "solver:solve", *options).exit_code == 0
-    result = invoke("lower", "solver/solve.olympus", "--device", "h200")
+    for name, shapes in (("solve", "f32[4,4], f32[4]"), ("pivoted", "f32[4,4]")):
+        compiled = invoke("compile", f"solver:{name}", "--shapes", shapes, "-o", name)
+        assert compiled.exit_code == 0, compiled.stderr
+    assert "lapack" in invoke("lower", "solve/solve.olympus").stdout
+    lowered = invoke("lower", "solve/solve.olympus", "--device", "h200")
+    assert lowered.exit_code == 0, lowered.stderr
+    assert "lapack" not in lowered.stdout
+    result = invoke("lower", "pivoted/pivoted.olympus", "--device", "h200")
     assert result.exit_code == 5
-    assert "solve.olympus was lowered for cpu and cannot be compiled for gpu" in result.stderr
-    assert "it calls lapack_sgetrf_ffi, which only cpu has" in result.stderr
-    assert "hint: compile its source (solver:solve) for gpu" in result.stderr
-    assert invoke("lower", "solver/solve.olympus").exit_code == 0
+    assert "pivoted.olympus was lowered for cpu and cannot be compiled for gpu" in result.stderr
+    assert "it calls lapack_sgeqp3_ffi, which only cpu has" in result.stderr
+    assert "hint: compile its source (solver:pivoted) for gpu" in result.stderr
+    assert invoke("lower", "pivoted/pivoted.olympus").exit_code == 0
     assert invoke("lower", "forward.olympus", "--device", "h200").exit_code == 0
 
 
