@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.base import tree
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.axes import canonical_axis
@@ -84,6 +85,12 @@ def _scanned(
     combine: Callable[[_Elements, _Elements], _Elements], xs: _Elements, axis: int
 ) -> _Elements:
     length = xs[0].shape[axis]
+    if is_symbolic_dim(length):
+        raise ShapeError(
+            f"associative_scan along an axis of the symbolic length {length}: the number of its "
+            "steps depends on the length",
+            hint="use lax.scan, or lax.cumsum and its like",
+        )
     if length < 2:
         return xs
     last = length - length % 2
