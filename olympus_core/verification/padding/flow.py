@@ -15,6 +15,13 @@ from olympus_core.verification.padding.values import UNPADDED, Padding
 #: A rule: the padding of the results of an equation, from that of its operands
 Rule = Callable[["Step"], Sequence[Padding]]
 
+#: The parameters that are lengths of axes or loops: they may be multiples of the number of rows.
+_LENGTHS = frozenset(
+    (
+        *("axis_size", "k", "length", "limit_indices", "new_sizes", "shape", "size", "sizes"),
+        "slice_sizes",
+    )
+)
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.dtype, np.generic)
 
 
@@ -109,20 +116,20 @@ class RowFlow:
             elif isinstance(x, Literal) or isinstance(y, Literal) or places[x] != twins[y]:
                 raise self.error("the program has other operations", eqn)
         for key in (*eqn.params, *twin.params):
-            if not self._agree(eqn.params.get(key), twin.params.get(key)):
+            if not self._agree(eqn.params.get(key), twin.params.get(key), key in _LENGTHS):
                 name = eqn.primitive.spoken(eqn.params)
                 raise self.error(f"the parameter {key!r} of '{name}' has other values", eqn)
 
-    def _agree(self, one: Any, two: Any) -> bool:
-        """Return True if two parameters are equal, or multiples of the number of rows.
+    def _agree(self, one: Any, two: Any, is_length: bool) -> bool:
+        """Return True if two parameters are equal, or lengths that are multiples of the rows.
 
         Programs are compared by the rule of their equation, and functions are not compared.
         """
         if type(one) is int and type(two) is int:
-            return one == two or self._is_multiple(one, two)
+            return one == two or (is_length and self._is_multiple(one, two))
         if isinstance(one, tuple | list) and isinstance(two, tuple | list):
             pairs = zip(one, two, strict=False)
-            return len(one) == len(two) and all(self._agree(x, y) for x, y in pairs)
+            return len(one) == len(two) and all(self._agree(x, y, is_length) for x, y in pairs)
         if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
             return one.shape == two.shape and one.tobytes() == two.tobytes()
         if isinstance(one, _PLAIN) or isinstance(two, _PLAIN):

@@ -29,6 +29,19 @@ _MASK = (
     "give padded rows the value that does not count: select it with an argument that "
     "`padding` declares as a mask"
 )
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+#: Operations whose results are finite for finite operands, apart from overflows.
+_FINITE = frozenset(
+    (
+        *("abs", "add", "and", "asinh", "atan", "atan2", "cbrt", "ceil", "clamp", "complex"),
+        *("conj", "convert_element_type", "cos", "erf", "erfc", "floor", "imag", "is_finite"),
+        *("logistic", "max", "min", "mul", "name", "neg", "not", "or", "real"),
+        *("reduce_precision", "relu", "round", "select_n", "sign", "sin", "stop_gradient"),
+        *("sub", "tanh", "xor"),
+    )
+)
+#: A start that is out of range is moved, by a distance that depends on the length of the part.
+_SHIFTED = "it takes a part whose length is the number of rows, and its place depends on the length"
 #: The value of an operand that decides the result of an operation alone.
 _DECISIVE = {"and": 0, "or": -1}
 
@@ -55,7 +68,7 @@ def _value(step: Step, operands: Sequence[Any]) -> Any:
         if any(x is not None and is_same(x, value) for x in operands):
             return value
     if any(x is REAL for x in operands) and not any(x is None for x in operands):
-        return _of_real(name, operands, out)
+        return _of_real(step, operands, out)
     reference = REFERENCES.get(name)
     if any(x is None for x in operands) or reference is None:
         return None
@@ -67,16 +80,27 @@ def _value(step: Step, operands: Sequence[Any]) -> Any:
     return scalar(result, out)
 
 
-def _of_real(name: str, operands: Sequence[Any], out: ShapedArray) -> Any:
-    """Return the result of an operation on `REAL` values and constants."""
-    constants = [x for x in operands if x is not REAL]
+def _of_real(step: Step, operands: Sequence[Any], out: ShapedArray) -> Any:
+    """Return the result of an operation on `REAL` values and constants; None if it is unknown.
+
+    Padded rows have other operands than real ones: it is unknown where finite operands may have a
+    result that is not finite, such as exp of a large number or the quotient by zero.
+    """
+    name = step.eqn.primitive.name
+    constants = [np.asarray(x) for x in operands if x is not REAL]
+    if name in _COMPARISONS or (name == "integer_pow" and step.params["y"] >= 0):
+        return REAL
     if len(operands) == 2 and len(constants) == 1:
-        known, is_first = np.asarray(constants[0]), operands[0] is not REAL
-        if known == 0 and (name == "mul" or (name == "div" and is_first)):
+        (known,), is_first = constants, operands[0] is not REAL
+        is_quotient = name == "div" and is_first and dtypes.kind(known.dtype) in "fc"
+        if known == 0 and (name == "mul" or is_quotient):
             return scalar(0, out)
         if name in ("add", "sub") and np.isinf(known):
             return scalar(-known if name == "sub" and not is_first else known, out)
-    return REAL
+        if name == "div" and not is_first and np.isfinite(known) and known != 0:
+            return REAL
+    is_finite = name in _FINITE and all(np.isfinite(x) for x in constants)
+    return REAL if is_finite else None
 
 
 def _same(step: Step) -> Sequence[Padding]:
@@ -303,6 +327,9 @@ def _gather(step: Step) -> Sequence[Padding]:
                 "its indices choose among the rows",
                 "take_along_axis along another axis, or vmap, keeps the rows apart",
             )
+    for axis, (one, two) in enumerate(zip(sizes, step.twin.params["slice_sizes"], strict=True)):
+        if one != two and axis not in x.fills:
+            step.refuse(_SHIFTED)
     _refuse_axes(step, [step.avals[1].ndim - 1], "its indices have the rows as coordinates", 1)
     return _unknown(step)
 
@@ -324,6 +351,10 @@ def _scatter(step: Step) -> Sequence[Padding]:
         whole = window in updates.fills and axis not in numbers.scatter_dims_to_operand_dims
         if axis not in batching and not whole:
             step.refuse("its indices choose among the rows")
+    for axis, window in windows.items():
+        is_whole = step.avals[0].shape[axis] == step.avals[2].shape[window]
+        if window in updates.fills and not (axis in x.fills and is_whole):
+            step.refuse("it replaces a part whose length is the number of rows")
     in_rows = set(indices.fills) <= set(numbers.scatter_indices_batching_dims)
     free = [i for i in updates.fills if i not in numbers.update_window_dims]
     if not in_rows or (free and not indices.fills and not batching):
@@ -336,6 +367,8 @@ def _dynamic_slice(step: Step) -> Sequence[Padding]:
     for axis in x.fills:
         if step.params["slice_sizes"][axis] != shape[axis]:
             step.refuse("it takes a part of the rows")
+    if set(step.padded[0]) - set(x.fills):
+        step.refuse(_SHIFTED)
     return [x]
 
 

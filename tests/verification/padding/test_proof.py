@@ -63,6 +63,9 @@ PROVED = {
     "a masked minimum": masked(lambda x, m: jnp.where(m[:, None], x, jnp.inf).min(0)),
     "a masked position": masked(lambda x, m: jnp.argmax(jnp.where(m[:, None], x, -jnp.inf), 0)),
     "a masked softmax": masked(lambda x, m: nn.softmax(jnp.where(m[:, None], x, -jnp.inf), axis=0)),
+    "a masked variance": masked(
+        lambda x, m: ((x - (x * m[:, None]).sum(0) / m.sum()) ** 2 * m[:, None]).sum(0)
+    ),
     "where=": masked(lambda x, m: jnp.mean(x, axis=0, where=m[:, None])),
     "all and any": masked(
         lambda x, m: ((x > 9) & m[:, None]).any(0) | ((x < 9) | ~m[:, None]).all(0)
@@ -155,6 +158,77 @@ REFUSED = {
         (None,),
         dtypes=("float32", "int32"),
         reason="several rows of the updates",
+    ),
+    "a power of the number of rows": case(
+        lambda x: x ** x.shape[0], reason="the parameter 'y' of 'integer_pow' has other values"
+    ),
+    "a shift by the number of rows": case(
+        lambda x, w: lax.pad(w, 0.0, ((x.shape[0], -x.shape[0], 0),)),
+        (None,),
+        (12,),
+        reason="'padding_config' of 'pad' has other values",
+    ),
+    "a window of the number of rows": case(
+        lambda x, w: lax.reduce_window(w, 0.0, lax.add, (x.shape[0],), (1,), ((x.shape[0], 0),)),
+        (None,),
+        (12,),
+        reason="'window_dimensions' of 'reduce_window_sum' has other values",
+    ),
+    "a part of a table, moved at its end": case(
+        lambda x, t, i: x + lax.dynamic_slice(t, (i[0], 0), x.shape),
+        (None, 4),
+        (12, 4),
+        (1,),
+        dtypes=("float32", "float32", "int32"),
+        reason="its place depends on the length",
+    ),
+    "parts of a table, moved at its end": case(
+        lambda x, t, i: x + olympus.vmap(lambda j: lax.dynamic_slice(t, (j, 0), x.shape[1:]))(i),
+        (2, None, 4),
+        (12, 4),
+        (2,),
+        dtypes=("float32", "float32", "int32"),
+        reason="its place depends on the length",
+    ),
+    "parts of a cache replaced": case(
+        lambda c, x, i: olympus.vmap(lambda c, x, i: lax.dynamic_update_slice(c, x, (i, 0)))(
+            c, x, i
+        ),
+        (2, 12, 4),
+        (2, None, 4),
+        (2,),
+        dtypes=("float32", "float32", "int32"),
+        reason="it replaces a part whose length is the number of rows",
+    ),
+    "exp before a mask": case(
+        lambda x, m: (jnp.exp(x - jnp.where(m > 0, x, -jnp.inf).max()) * m).sum(),
+        (None,),
+        (None,),
+        fills=("zeros", "mask"),
+        reason="padded rows have unknown values",
+    ),
+    "a quotient by padded rows before a mask": case(
+        lambda x, m, w: (w.sum() / x * m).sum(),
+        (None,),
+        (None,),
+        (3,),
+        fills=("zeros", "mask", "zeros"),
+        reason="padded rows have unknown values",
+    ),
+    "an infinite row before a mask": case(
+        lambda x, m, w: (w.sum() * jnp.where(m > 0, x, jnp.inf) * m).sum(),
+        (None,),
+        (None,),
+        (3,),
+        fills=("zeros", "mask", "zeros"),
+        reason="padded rows have unknown values",
+    ),
+    "a quotient of integers": case(
+        lambda x, d: lax.div(x, d[0]).sum(),
+        (None,),
+        (1,),
+        dtypes=("int32", "int32"),
+        reason="padded rows have unknown values",
     ),
     "rows chosen": case(
         lambda x, i: x[i], (None, 4), (3,), dtypes=("float32", "int32"), reason="choose among"
