@@ -20,6 +20,7 @@ from olympus_cli.options.shared import COMMAND_LINE, STDOUT, is_verbose, verbose
 from olympus_cli.process import shortage, streams
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.process.interrupts import CommandEnd, command_end
+from olympus_cli.text.option_values import FORMATS
 
 #: Each command's name and the first line of its help; the module `olympus_cli.commands.<name>` has
 #: it as `command`, whose docstring is the rest.
@@ -182,7 +183,7 @@ def _lacks_document(words: list[str]) -> bool:
     forms = [word.removeprefix("--output=") for word in options if word.startswith("--output=")]
     forms += [form for option, form in itertools.pairwise(options) if option == "--output"]
     parts = [form.partition("=") for form in forms]
-    printed = {form for form, _, file in parts if file in ("", *STDOUT)}
+    printed = {form for form, _, file in parts if form in FORMATS and file in ("", *STDOUT)}
     wants_json = printed == {"json"} or ("--json" in options and printed <= {"json"})
     return wants_json and not streams.DATA.get("written")
 

@@ -148,6 +148,8 @@ class BucketProgram:
         self._matcher = ArgumentMatcher(manifest.function, first.signature)
         self.masks = [i for i, x in enumerate(manifest.arguments) if x.fill == "mask"]
         self._places = [self._place(first.signature, i) for i in self.masks]
+        positions = len(first.signature.argument_tree.items[0].items)
+        self._takes = positions - sum(place is not None for place, _ in self._places)
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.manifest.sizes))
@@ -182,14 +184,14 @@ class BucketProgram:
                 if axis >= len(array.shape) or array.shape[axis] != m.sizes[0] * multiple:
                     raise ArtifactError(f"{self.path} cannot be used: {rows.name} has no such rows")
 
-    def _place(self, signature: Any, argument: int) -> tuple[int, str]:
-        """Return the position of a mask among the positional arguments, and its name."""
-        before, position = 0, 0
-        for node in signature.argument_tree.items[0].items:
+    def _place(self, signature: Any, argument: int) -> tuple[int | None, str]:
+        """Return the position of a mask, None for a keyword, and its name."""
+        name, before = self.manifest.arguments[argument].name, 0
+        for position, node in enumerate(signature.argument_tree.items[0].items):
             if before == argument and node.kind == "leaf":
-                break
-            before, position = before + node.leaves(), position + 1
-        return position, self.manifest.arguments[argument].name
+                return position, name
+            before += node.leaves()
+        return None, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments with any number of rows, and return as many.
@@ -197,10 +199,15 @@ class BucketProgram:
         Raises SignatureError if the arguments have other types, different numbers of rows, or more
         rows than the largest size and the program does not split them.
         """
+        if len(args) > self._takes:
+            raise SignatureError(
+                f"'{self.manifest.function}' cannot be called with these arguments: it got "
+                f"{len(args)} positional arguments, and takes {self._takes}"
+            )
         for position, name in self._places:
             if name in kwargs:
                 raise SignatureError(f"{name!r} is the mask of the padded rows, which a call adds")
-            if len(args) >= position:
+            if position is not None and len(args) >= position:
                 args = (*args[:position], _ANY, *args[position:])
             else:
                 kwargs[name] = _ANY

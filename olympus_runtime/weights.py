@@ -207,12 +207,16 @@ def bound_values(
 
     Raises UsageError if an array is not one of an argument, or an argument lacks one.
     """
+    if not weights:
+        raise UsageError(f"{path} has no arrays")
     arguments = list(_arguments(signature))
     known = {dotted(leaf.name): leaf for *_, leaves in arguments for leaf in leaves}
     if not any(name in known for name in weights):
-        for _, top, _, leaves in arguments:
-            if {dotted(leaf.name) for leaf in leaves} == {f"{top}.{name}" for name in weights}:
-                weights = {f"{top}.{name}": array for name, array in weights.items()}
+        tops = [top for _, top, _, _ in arguments]
+        found = {top: sum(f"{top}.{name}" in known for name in weights) for top in tops}
+        best = max(tops, key=lambda top: found[top], default="")
+        if found.get(best):
+            weights = {f"{best}.{name}": array for name, array in weights.items()}
     for name in weights:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0.5)

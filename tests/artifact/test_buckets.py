@@ -131,7 +131,7 @@ def test_threads_share_a_program(path: Path) -> None:
         ((W, np.ones((3, 5), np.float32)), "Argument 'x' compiled with float32\\[4,4\\]"),
         ((W, np.float32(1)), "its axis 0 needs a multiple of 1"),
         ((W,), "it lacks the argument x"),
-        ((W, np.ones((3, 4), np.float32), np.ones(3, bool)), "it got 4 positional arguments"),
+        ((W, np.ones((3, 4), np.float32), np.ones(3, bool)), "it got 3 positional arguments"),
     ],
 )
 def test_wrong_arguments(path: Path, arguments: Any, message: str) -> None:

@@ -102,6 +102,13 @@ def without(name: str) -> dict[str, Any]:
         ({**WHOLE, "params.0.wx": X}, "'params.0.wx', which no argument has", "params.0.w?"),
         ({**WHOLE, "q": X}, "'q', which no argument has", "arguments have"),
         (without("params.1.b"), "lacks params.1.b of the argument 'params'", None),
+        (
+            {"0.w": X, "0.b": X, "1.w": X},
+            "lacks params.1.b of the argument 'params'",
+            None,
+        ),
+        ({"0.w": X, "0.wx": X}, "'params.0.wx', which no argument has", "params.0.w?"),
+        ({}, "has no arrays", None),
         ({**WHOLE, "params.0.b": X}, r"as float32\[2,4\], and the program takes", None),
         (
             {**WHOLE, "params.0.b": np.ones(8)},

@@ -88,6 +88,19 @@ def test_a_bundle_takes_any_number_of_rows(work: Path, invoke: Invoke) -> None:
     np.testing.assert_allclose(forward(params, x), want, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("arguments", ["x, valid", "x, *, valid", "valid, x", "*, x, valid"])
+def test_a_mask_may_be_any_argument(arguments: str, work: Path, invoke: Invoke) -> None:
+    (work / "model.py").write_text(MODEL.replace("mean(x, valid)", f"mean({arguments})"))
+    (work / "olympus.toml").write_text(MEAN.replace("{ max = 6 }", "[2, 4]"))
+    assert invoke("build").exit_code == 0
+    mean = olympus_runtime.load("build/mean/mean.olympus")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_allclose(mean(x=x), x.mean(0))
+    takes = int(not arguments.startswith("*"))
+    with pytest.raises(olympus_runtime.SignatureError, match=f"got 2 .*, and takes {takes}"):
+        mean(x, x)
+
+
 def test_a_fresh_bundle_is_not_written_again(work: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     bundle = Path("build/mean/mean.olympus")

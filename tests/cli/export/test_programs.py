@@ -160,6 +160,12 @@ def test_usage_errors(args: list[str], message: str, project: Path, invoke: Invo
     assert message in result.stderr.replace("Missing", "missing")
 
 
+@pytest.mark.parametrize("option", ["--output", "-o"])
+def test_an_error_is_a_document(option: str, project: Path, invoke: Invoke) -> None:
+    result = invoke("export", "nothing", "--format", "hlo", "--json", option, "out.txt")
+    assert json.loads(result.stdout)["error"]["exit_code"] == result.exit_code == 2
+
+
 def test_errors_of_the_program(project: Path, invoke: Invoke) -> None:
     (project / "bad.py").write_text("def f(x):\n    return x + [1] * 'a'\n")
     assert invoke("export", "bad:f", "--shapes", "f32[]", "--format", "hlo").exit_code == 3
