@@ -25,5 +25,6 @@ from olympus_core.verification import runner as runner
 from olympus_core.verification import statistics as statistics
 from olympus_core.verification import ulps as ulps
 from olympus_core.verification import verify as verify
+from olympus_core.verification.padding.proof import PROOF_VERSION as PROOF_VERSION
 from olympus_core.verification.padding.proof import PaddedAxes as PaddedAxes
 from olympus_core.verification.padding.proof import prove_rows_independent as prove_rows_independent

@@ -44,8 +44,8 @@ class BucketManifest:
     """The content of the manifest: the numbers of rows, and how arrays are padded and cut.
 
     `symbol` is the user's name of the number of rows, and `sizes` are the numbers in increasing
-    order. A call with more rows is refused or split, as `oversize` says. `parts` has the member of
-    each size, a bundle.
+    order. A call with more rows is refused or split, by `oversize`. `proof` is the version of the
+    proof that rows are independent; 0 if there was none.
     """
 
     name: str
@@ -57,6 +57,7 @@ class BucketManifest:
     arguments: tuple[RowArray, ...]
     results: tuple[RowArray, ...]
     members: Mapping[str, Member]
+    proof: int = 0
 
     def part(self, size: int) -> str:
         """Return the name of the member with the bundle of a size."""
@@ -87,7 +88,8 @@ def parse_buckets(document: JsonValue) -> BucketManifest:
     Raises:
       ArtifactError: a field is missing, unknown, or has another form.
     """
-    fields = document.fields("schema_version", *BucketManifest.__dataclass_fields__)
+    names = [name for name in BucketManifest.__dataclass_fields__ if name != "proof"]
+    fields = document.fields("schema_version", *names, optional=["proof"])
     sizes = fields["sizes"].each(JsonValue.size)
     if not sizes or sizes[0] < 1 or list(sizes) != sorted(set(sizes)):
         fields["sizes"].refuse("numbers of rows in increasing order")
@@ -103,6 +105,7 @@ def parse_buckets(document: JsonValue) -> BucketManifest:
         arguments=fields["arguments"].each(_row_array),
         results=fields["results"].each(_row_array),
         members=fields["members"].mapping(_member),
+        proof=fields["proof"].size() if "proof" in fields else 0,
     )
     if set(manifest.members) != set(map(manifest.part, sizes)):
         fields["members"].refuse("one bundle for each size")

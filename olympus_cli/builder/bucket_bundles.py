@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from olympus import artifact
 from olympus.errors import OlympusError, UsageError
 from olympus.stages import ArgInfo
-from olympus.verification import prove_rows_independent
+from olympus.verification import PROOF_VERSION, PaddedAxes, prove_rows_independent
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.reasons import NeverBuilt, PartsChanged, Stated
 from olympus_cli.faults.failure import Failure
@@ -69,6 +69,7 @@ class BucketGroup:
         return (
             {name: member.sha256 for name, member in manifest.members.items()} == digests
             and (manifest.symbol, manifest.oversize) == (spec.symbol, spec.oversize)
+            and manifest.proof == PROOF_VERSION
             and [x.fill for x in manifest.arguments if x.axes] == fills
         )
 
@@ -122,6 +123,7 @@ def _joined(group: BucketGroup, *, frozen: bool) -> Outcome:
             arguments=arguments,
             results=results,
             oversize=group.spec.oversize,
+            proof=PROOF_VERSION,
         )
     except OlympusError as error:
         return outcome("failed", failure=Failure.of(error))
@@ -140,37 +142,41 @@ def _proved(on_stage: OnStage, group: BucketGroup) -> _Proved:
         UsageError: `padding` does not fit the arguments.
     """
     spec = group.spec
-    size, twin = _twin(on_stage, group)
-    with at_key(group.targets[max(group.targets)], "padding"):
-        _check_padding(spec, twin.arguments)
-    fills = [fill_of(x.name, spec.padding) for x in twin.arguments]
-    axes = None
-    for other in [n for n in group.targets if n not in (1, size)]:
-        traced = _traced(on_stage, group.targets[other])
-        axes = prove_rows_independent(traced, twin, (other, size), fills, spec.symbol)
+    axes: PaddedAxes | None = None
+    arguments: Sequence[ArgInfo] = ()
+    for size in [n for n in sorted(group.targets) if n > 1]:
+        traced = _traced(on_stage, group.targets[size])
+        other, twin = _twin(on_stage, group, size)
+        arguments = traced.arguments
+        with at_key(group.targets[size], "padding"):
+            _check_padding(spec, arguments)
+        fills = [fill_of(x.name, spec.padding) for x in arguments]
+        axes = prove_rows_independent(traced, twin, (size, other), fills, spec.symbol)
     if axes is None:
         raise UsageError(f"{spec.name} has one size, {spec.symbol} = 1, and no padded rows")
-    padded = [fill if rows else "zeros" for fill, rows in zip(fills, axes.arguments, strict=True)]
-    arguments = [(dict(x), fill) for x, fill in zip(axes.arguments, padded, strict=True)]
-    return arguments, list(map(dict, axes.results))
+    names = [fill_of(x.name, spec.padding) for x in arguments]
+    padded = [fill if rows else "zeros" for fill, rows in zip(names, axes.arguments, strict=True)]
+    rows_and_fills = [(dict(x), fill) for x, fill in zip(axes.arguments, padded, strict=True)]
+    return rows_and_fills, list(map(dict, axes.results))
 
 
-def _twin(on_stage: OnStage, group: BucketGroup) -> tuple[int, Any]:
-    """Return a size and the program traced for it, with which those of the sizes are compared.
+def _twin(on_stage: OnStage, group: BucketGroup, size: int) -> tuple[int, Any]:
+    """Return another number of rows and the program traced for it, to compare with a size.
 
     It is not one of the sizes, unless the program exists for these alone.
     """
-    spec, largest = group.spec, max(group.targets)
-    assert spec.twin is not None
-    size = int(str(spec.twin.matrix[spec.symbol]))
-    twin = replace(spec.twin, python_path=group.targets[largest].python_path)
+    target = group.targets[size]
+    spec = target.buckets
+    assert spec is not None and spec.twin is not None
+    rows = int(str(spec.twin.matrix[spec.symbol]))
+    twin = replace(spec.twin, python_path=target.python_path)
     try:
-        return size, _traced(on_stage, twin)
+        return rows, _traced(on_stage, twin)
     except OlympusError:
-        others = [n for n in sorted(group.targets) if n not in (1, largest)]
+        others = [n for n in sorted(group.targets) if n not in (1, size)]
         if not others:
             raise
-        return others[-1], _traced(on_stage, group.targets[others[-1]])
+        return others[0], _traced(on_stage, group.targets[others[0]])
 
 
 def _traced(on_stage: OnStage, spec: TargetSpec) -> Any:

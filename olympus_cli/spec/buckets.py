@@ -28,8 +28,8 @@ class BucketSpec:
     """The bundle that a target is a part of: the program for one of its sizes.
 
     `name` is that of the bundle, and `symbol` the key of the sizes, in braces in the shapes.
-    `padding` has the fills of arguments by name. `twin` is the same target for another size, which
-    is traced and not built, to prove that rows are independent.
+    `padding` has the fills of arguments by name. `twin` is the same target for another number of
+    rows, which is traced and not built, to prove that rows are independent.
     """
 
     name: str
@@ -50,10 +50,16 @@ class Buckets:
     padding: Mapping[str, str]
     oversize: str
 
-    @property
-    def twin(self) -> int:
-        """A size to trace beside the largest, which shows the axes with rows."""
-        return self.sizes[-1] - 1 if self.sizes[-1] > 2 else self.sizes[-1] + 1
+    def twin(self, size: int) -> int:
+        """Return another number of rows to trace beside a size, which shows the axes with rows.
+
+        It is the least number that the size serves, but not 1: an axis of length 1 is broadcast.
+        """
+        place = self.sizes.index(size)
+        least = max(2, self.sizes[place - 1] + 1 if place else 2)
+        if least < size:
+            return least
+        return size - 1 if size > 2 else size + 1
 
     def spec(self, name: str, size: int, twin: TargetSpec | None) -> BucketSpec:
         """Return the part of the bundle `name` for one size."""

@@ -221,10 +221,9 @@ def _in_bundle(
 ) -> TargetSpec:
     """Return a target of one size as a part of the bundle for all sizes."""
     rest = {key: value for key, value in target.matrix.items() if key != buckets.symbol}
-    size, twin = int(str(target.matrix[buckets.symbol])), None
-    if size == buckets.sizes[-1]:
-        values = {**rest, buckets.symbol: buckets.twin}
-        twin = _combination(section, name, values, target.root, devices)
+    size = int(str(target.matrix[buckets.symbol]))
+    values = {**rest, buckets.symbol: buckets.twin(size)}
+    twin = _combination(section, name, values, target.root, devices)
     return replace(target, buckets=buckets.spec(name + matrix.suffix(rest), size, twin))
 
 

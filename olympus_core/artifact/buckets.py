@@ -27,6 +27,7 @@ def join_buckets(
     arguments: Sequence[tuple[Mapping[int, int], str]],
     results: Sequence[Mapping[int, int]],
     oversize: str = "refuse",
+    proof: int = 0,
 ) -> BucketManifest:
     """Write one bundle from several: those of one function for different numbers of rows.
 
@@ -34,7 +35,8 @@ def join_buckets(
     `arguments` has, for each array, the elements of one row along each axis with rows, and the fill
     of padded rows: "zeros", "edge" or "mask". `results` has the same without the fill. They must be
     proved: `olympus.verification.prove_rows_independent` returns them. A call with more rows than
-    the largest size is refused, or, with `oversize="split"`, made in several parts.
+    the largest size is refused, or, with `oversize="split"`, made in several parts. `proof` is the
+    `olympus.verification.PROOF_VERSION` of the proof.
 
     Raises:
       UsageError: a result cannot be joined from the parts of a split call, or `oversize` is
@@ -70,6 +72,7 @@ def join_buckets(
             RowArray(x.name, axes) for x, axes in zip(signature.results, results, strict=True)
         ),
         members={},
+        proof=proof,
     )
     if oversize == "split":
         _check_joined(manifest)

@@ -12,6 +12,9 @@ from olympus_core.verification.padding.programs import PROGRAM_RULES
 from olympus_core.verification.padding.rules import ARRAY_RULES
 from olympus_core.verification.padding.values import Padding, scalar
 
+#: Raised with every change after which a program that was accepted may be refused.
+PROOF_VERSION = 1
+
 #: The fills of the padded rows of an argument: zeros, copies of its last row, or False in a mask,
 #: an argument that is True in the other rows.
 FILLS = ("zeros", "edge", "mask")
@@ -67,4 +70,4 @@ def prove_rows_independent(
     return PaddedAxes(tuple(arguments), tuple(results))
 
 
-__all__ = ["FILLS", "PaddedAxes", "PaddingError", "prove_rows_independent"]
+__all__ = ["FILLS", "PROOF_VERSION", "PaddedAxes", "PaddingError", "prove_rows_independent"]

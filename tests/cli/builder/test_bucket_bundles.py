@@ -12,6 +12,7 @@ from click.testing import Result
 
 import olympus_runtime
 from olympus import artifact
+from olympus_cli.builder import bucket_bundles
 
 Invoke = Callable[..., Result]
 
@@ -149,6 +150,27 @@ def test_rows_that_mix_are_refused_with_the_line(work: Path, invoke: Invoke) -> 
     assert "error: target 'norm': the results depend on n itself" in result.stderr
     assert "model.py:17: return x - x.mean(0)" in result.stderr
     assert not Path("build/norm").exists()
+
+
+@pytest.mark.parametrize("scale", ["min(x.shape[0], 4)", "(1 if x.shape[0] > 4 else 2)"])
+def test_a_threshold_of_the_rows_is_refused(scale: str, work: Path, invoke: Invoke) -> None:
+    (work / "model.py").write_text(f"def norm(x):\n    return x * {scale}\n")
+    (work / "olympus.toml").write_text(NORM.replace("[2, 4]", "[1, 8, 16]"))
+    result = invoke("build")
+    assert result.exit_code == 3
+    assert "for n = 8 and 2" in result.stderr
+    (work / "olympus.toml").write_text(NORM.replace("[2, 4]", "[4, 5, 16]"))
+    assert invoke("build").exit_code == 3
+
+
+def test_a_bundle_of_another_proof_is_joined_again(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke("build", "mean").exit_code == 0
+    monkeypatch.setattr(bucket_bundles, "PROOF_VERSION", 99)
+    assert statuses(invoke("build", "mean", "--json"))["mean"] == "built"
+    assert artifact.buckets_of("build/mean/mean.olympus").proof == 99
+    assert statuses(invoke("build", "mean", "--json"))["mean"] == "fresh"
 
 
 def test_a_function_for_multiples_of_eight(work: Path, invoke: Invoke) -> None:
