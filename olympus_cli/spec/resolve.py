@@ -242,7 +242,9 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
         names = ", ".join(target.name for target in targets[:_MAX])
         more = f" and {len(targets) - _MAX} more" if len(targets) > _MAX else ""
         several = "is a pattern" if is_pattern(text) else "has several combinations"
-        several = "has a matrix" if "@" not in text and not is_pattern(text) else several
+        if "@" not in text and not is_pattern(text):
+            has_matrix = any(target.buckets is None for target in targets)
+            several = "has a matrix" if has_matrix else "has several sizes"
         raise UsageError(
             f"target {text!r} {several}, and this command takes one program",
             hint=f"name one of {names}{more}",

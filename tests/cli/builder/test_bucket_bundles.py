@@ -286,6 +286,13 @@ def test_commands_for_one_program_name_the_sizes(work: Path, invoke: Invoke) -> 
         assert "a program for each of several sizes (n = 1, 2, 4, 6)" in result.stderr
 
 
+def test_a_command_for_one_program_lists_the_sizes(work: Path, invoke: Invoke) -> None:
+    result = invoke("lower", "mean")
+    assert result.exit_code == 2
+    assert "target 'mean' has several sizes, and this command takes one program" in result.stderr
+    assert "mean@n=1, mean@n=2" in result.stderr
+
+
 def test_a_bundle_is_signed(work: Path, invoke: Invoke) -> None:
     assert invoke("build", "mean").exit_code == 0
     bundle = "build/mean/mean.olympus"
