@@ -45,9 +45,11 @@ OURS = {
         *("DeviceModel", "Topology", "analysis", "device_models", "verification"),
         *("Torus", "TpuModel", "backend_of", "is_tpu_table", "tpu_models"),
         "interop",  # an attribute once one of its modules is imported
+        "source_root",
     },
     ".extend": {"mark_caller"},
     ".stages": {
+        "Linalg",
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
         *("checked_options", "driver_digest", "device_config", "device_model", "optimize_options"),
         *("is_attached", "shipped_devices", "shipped_tpus", "this_cpu", "topologies"),

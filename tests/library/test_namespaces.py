@@ -18,7 +18,7 @@ from olympus import dtypes
 BOTH = pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
 #: of whole values: what has no like in OLYMPUS
 ABSENT = {
-    "core": {"Value", "ParamDict", "eval_context", "max_dim", "min_dim"},
+    "core": {"Value", "ParamDict", "eval_context"},
     "dtypes": set(),
     "typing": set(),
     "test_util": set(),

@@ -73,7 +73,8 @@ def test_every_primitive_has_a_row() -> None:
     # Tracing replaces `custom_vjp_backward`: tests/control/test_custom_rules.py tests it.
     # Raising creates `opaque`: tests/raising/test_raising.py tests it.
     # A symbolic size creates `dimension_value`: tests/lowering/test_symbolic_library.py tests it.
-    others = {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value"}
+    # A call of an exported program is `call_exported`: tests/export tests it.
+    others = {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value", "call_exported"}
     missing = {p.name for p in op.every()} - covered - others
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 

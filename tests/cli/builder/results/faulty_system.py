@@ -10,10 +10,11 @@ import pytest
 
 from olympus_cli.builder.results import folder_remote, local, locks, maintenance, new_files
 from olympus_core.base import regular_files
+from olympus_runtime import regular_file
 
 #: The calls that can fail.
 CALLS = ("open", "write", "fsync", "rename", "link", "mkdir", "makedirs", "unlink", "utime")
-MODULES = (local, locks, maintenance, new_files, folder_remote, regular_files)
+MODULES = (local, locks, maintenance, new_files, folder_remote, regular_files, regular_file)
 
 
 class System:
