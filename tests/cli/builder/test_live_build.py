@@ -145,7 +145,10 @@ def test_ctrl_c_ends_a_build_at_any_moment(project_on_terminal: Path, seed: int)
     assert code in (0, 128 + signal.SIGINT)
     assert processes_of(session) == []
     after = terminal.output.rpartition("\x1b[J")[2]
-    assert after.endswith("interrupted\r\n" if code else "\r\n")
+    if code:
+        assert after.endswith("interrupted\r\n")
+    else:  # the terminal may show the key after the last line of a build that was done
+        assert after.removesuffix("^C").endswith("\r\n")
     assert "Traceback" not in terminal.output
     assert "\x1b[?25l" not in terminal.output, "the cursor stays visible"
     check_outputs(project_on_terminal / "build")
