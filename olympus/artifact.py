@@ -31,16 +31,20 @@ from olympus_core.artifact import verify_result as verify_result
 from olympus_core.artifact import weights_of as weights_of
 from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
+from olympus_runtime.buckets import BUCKETS_VERSION as BUCKETS_VERSION
 from olympus_runtime.buckets import BucketManifest as BucketManifest
 from olympus_runtime.buckets import BucketProgram as BucketProgram
 from olympus_runtime.buckets import RowArray as RowArray
+from olympus_runtime.bundle_file import schema_version as _schema_version
 from olympus_runtime.program import load as _load_program
+from olympus_runtime.weight_bundles import WEIGHTS_VERSION as WEIGHTS_VERSION
 from olympus_runtime.weight_bundles import WeightManifest as WeightManifest
 from olympus_runtime.weights import DTYPES as _DTYPES
 from olympus_runtime.weights import BoundProgram as BoundProgram
 from olympus_runtime.weights import dotted as _dotted
 
 load_program = _load_program
+schema_version = _schema_version
 dotted_name = _dotted
 WEIGHT_DTYPES = _DTYPES
 Argument = _ArgInfo

@@ -17,7 +17,7 @@ import numpy as np
 from olympus_runtime.arguments import ArgumentMatcher
 from olympus_runtime.errors import ArtifactError, SignatureError
 from olympus_runtime.json_value import JsonValue
-from olympus_runtime.manifest import Member
+from olympus_runtime.manifest import Member, parse_member
 
 BUCKETS_VERSION = 2
 FILLS = ("zeros", "edge", "mask")
@@ -104,7 +104,7 @@ def parse_buckets(document: JsonValue) -> BucketManifest:
         oversize=fields["oversize"].text(),
         arguments=fields["arguments"].each(_row_array),
         results=fields["results"].each(_row_array),
-        members=fields["members"].mapping(_member),
+        members=fields["members"].mapping(parse_member),
         proof=fields["proof"].size() if "proof" in fields else 0,
     )
     if set(manifest.members) != set(map(manifest.part, sizes)):
@@ -122,10 +122,6 @@ def _row_array(value: JsonValue) -> RowArray:
     if fields["fill"].value not in FILLS:
         fields["fill"].refuse(f"one of {', '.join(FILLS)}")
     return RowArray(fields["name"].name(), axes, fields["fill"].text())
-
-
-def _member(value: JsonValue) -> Member:
-    return Member(**value.record({"sha256": JsonValue.text, "size": JsonValue.size}))
 
 
 class BucketProgram:

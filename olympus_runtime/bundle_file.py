@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from olympus_runtime.buckets import BucketManifest
-from olympus_runtime.container import Members, members_in, read_members
-from olympus_runtime.errors import ArtifactError
+from olympus_runtime.container import Members, members_in, read_members, unverified_member
+from olympus_runtime.errors import ArtifactError, DataError
+from olympus_runtime.json_value import parse_json
 from olympus_runtime.manifest import MANIFEST, Manifest, Member
 from olympus_runtime.reading import ManifestReader
 from olympus_runtime.signatures import SIGNATURE, verify_signature
@@ -41,6 +42,23 @@ def read_bundle(
       BackendError: `keys` are given and the package `cryptography` is not installed.
     """
     return _verified(path, read_members(path), keys, reader)
+
+
+def schema_version(path: Path) -> int | None:
+    """Return the schema version that a bundle names; None if it cannot be read.
+
+    Nothing else is read, and nothing is verified: `read_bundle` does that.
+
+    >>> schema_version(Path("f.olympus"))
+    1
+    """
+    content = unverified_member(path, MANIFEST)
+    try:
+        document = None if content is None else parse_json(content)
+    except DataError:
+        return None
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    return version if type(version) is int else None
 
 
 def read_part(file: BundleFile, size: int, reader: ManifestReader | None = None) -> BundleFile:

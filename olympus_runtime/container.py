@@ -18,6 +18,7 @@ from olympus_runtime.regular_file import open_regular
 _MAX_BYTES = 2**40  # of a bundle
 _MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = 30  # bytes, before the name and the extra field
+_MAX_PEEK = 2**26  # bytes, of a member that is read before the bundle is verified
 _MAX_MEMBERS = 1000  # a bundle has a handful; each costs memory before it is read
 # Errors that Python's reader raises on a malformed file, besides its own error.
 _BROKEN = (
@@ -68,6 +69,17 @@ def read_members(path: Path) -> dict[str, memoryview]:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ArtifactError(f"{path} is not an .olympus bundle: it is not a zip file")
         return members_in(path, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+
+
+def unverified_member(path: Path, name: str) -> bytes | None:
+    """Return one member of a bundle, without a check of the others; None if it cannot be read."""
+    try:
+        with open_regular(path, _MAX_BYTES) as file, zipfile.ZipFile(file) as archive:
+            info = archive.getinfo(name)
+            stored = info.compress_type == zipfile.ZIP_STORED and info.file_size <= _MAX_PEEK
+            return archive.read(info) if stored else None
+    except (*_BROKEN, KeyError):
+        return None
 
 
 def members_in(path: Path, content: memoryview) -> dict[str, memoryview]:

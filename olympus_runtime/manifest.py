@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_runtime.host import Host
+from olympus_runtime.json_value import JsonValue
 from olympus_runtime.tree import TreeNode
 
 MANIFEST = "manifest.json"
@@ -92,6 +94,17 @@ class Member:
 
     sha256: str
     size: int
+
+
+def parse_member(value: JsonValue) -> Member:
+    """Return the record of a member in a manifest; raise ArtifactError for another form."""
+    return Member(**value.record({"sha256": _digest, "size": JsonValue.size}))
+
+
+def _digest(value: JsonValue) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", value.text()):
+        value.refuse("64 hexadecimal digits")
+    return value.text()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ Every part is checked against the types and forms of `bundle.schema.json`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from typing import Any, ClassVar
 
@@ -59,7 +58,7 @@ class ManifestReader:
         placement = (
             self.placement(fields["placement"], signature) if "placement" in fields else None
         )
-        members = fields["members"].mapping(_member)
+        members = fields["members"].mapping(records.parse_member)
         programs = fields["programs"].mapping(lambda part: _known(part, members))
         return self.manifest(
             name=fields["name"].name(),
@@ -161,16 +160,6 @@ _HOST = {
     "machine": JsonValue.text,
     "cpu_features": lambda value: value.or_none(lambda part: part.each(JsonValue.text)),
 }
-
-
-def _member(value: JsonValue) -> records.Member:
-    return records.Member(**value.record({"sha256": _digest, "size": JsonValue.size}))
-
-
-def _digest(value: JsonValue) -> str:
-    if not re.fullmatch("[0-9a-f]{64}", value.text()):
-        value.refuse("64 hexadecimal digits")
-    return value.text()
 
 
 def _known(value: JsonValue, members: Container[str]) -> str:

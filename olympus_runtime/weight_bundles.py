@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olympus_runtime.json_value import JsonValue
-from olympus_runtime.manifest import Member
+from olympus_runtime.manifest import Member, parse_member
 
 WEIGHTS_VERSION = 3
 PROGRAM = "program.olympus"
@@ -42,9 +42,7 @@ def parse_weights(document: JsonValue) -> WeightManifest:
       ArtifactError: a field is missing, unknown, or has another form.
     """
     fields = document.fields("schema_version", *WeightManifest.__dataclass_fields__)
-    members = fields["members"].mapping(
-        lambda part: Member(**part.record({"sha256": JsonValue.text, "size": JsonValue.size}))
-    )
+    members = fields["members"].mapping(parse_member)
     if set(members) != {PROGRAM, WEIGHTS}:
         fields["members"].refuse(f"{PROGRAM} and {WEIGHTS}")
     return WeightManifest(

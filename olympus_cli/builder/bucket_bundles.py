@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,9 +13,8 @@ from olympus import artifact
 from olympus.errors import OlympusError, UsageError
 from olympus.stages import ArgInfo
 from olympus.verification import PROOF_VERSION, PaddedAxes, prove_rows_independent
+from olympus_cli.builder.joining import joined, ready_targets
 from olympus_cli.builder.outcome import Outcome
-from olympus_cli.builder.reasons import NeverBuilt, PartsChanged, Stated
-from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.buckets import BucketSpec
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
@@ -45,9 +42,14 @@ class BucketGroup:
         return spec
 
     @property
+    def name(self) -> str:
+        """The name of the bundle."""
+        return self.spec.name
+
+    @property
     def path(self) -> Path:
         """The file of the bundle: `build/forward/forward.olympus`."""
-        return self.build_dir / self.spec.name / f"{self.spec.name}{BUNDLE_SUFFIX}"
+        return self.build_dir / self.name / f"{self.name}{BUNDLE_SUFFIX}"
 
     def part(self, size: int) -> Path:
         """Return the file of the bundle for one size."""
@@ -73,6 +75,21 @@ class BucketGroup:
             and [x.fill for x in manifest.arguments if x.axes] == fills
         )
 
+    def write(self) -> None:
+        """Prove that rows are independent, and write the bundle; raise PaddingError if not."""
+        arguments, results = call(_proved, self, action="proves", quiet=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.join_buckets(
+            self.path,
+            {size: self.part(size) for size in self.targets},
+            name=self.name,
+            symbol=self.spec.symbol,
+            arguments=arguments,
+            results=results,
+            oversize=self.spec.oversize,
+            proof=PROOF_VERSION,
+        )
+
 
 def groups_of(specs: Mapping[str, TargetSpec], build_dir: Path) -> list[BucketGroup]:
     """Return the bundles for several sizes all of whose targets are among `specs`."""
@@ -96,39 +113,12 @@ def join_groups(
 
     A group is left out if one of its targets failed or is stale. With `frozen`, nothing is written.
     """
-    ready = {x.target for x in outcomes if x.status in ("built", "fresh") and x.failure is None}
-    joined = []
-    for group in groups_of(specs, build_dir):
-        if ready.issuperset(target.name for target in group.targets.values()):
-            joined.append(_joined(group, frozen=frozen))
-    return joined
-
-
-def _joined(group: BucketGroup, *, frozen: bool) -> Outcome:
-    name, start = group.spec.name, time.perf_counter()
-    outcome = partial(Outcome, name)
-    if group.is_fresh():
-        return outcome("fresh")
-    reason = PartsChanged() if group.path.exists() else NeverBuilt()
-    if frozen:
-        return Outcome.because(name, [reason])
-    try:
-        arguments, results = call(_proved, group, action="proves", quiet=True)
-        group.path.parent.mkdir(parents=True, exist_ok=True)
-        artifact.join_buckets(
-            group.path,
-            {size: group.part(size) for size in group.targets},
-            name=name,
-            symbol=group.spec.symbol,
-            arguments=arguments,
-            results=results,
-            oversize=group.spec.oversize,
-            proof=PROOF_VERSION,
-        )
-    except OlympusError as error:
-        return outcome("failed", failure=Failure.of(error))
-    seconds = time.perf_counter() - start
-    return outcome("built", (Stated.of(reason),), seconds)
+    ready = ready_targets(outcomes)
+    return [
+        joined(group, frozen=frozen)
+        for group in groups_of(specs, build_dir)
+        if ready.issuperset(target.name for target in group.targets.values())
+    ]
 
 
 def _proved(on_stage: OnStage, group: BucketGroup) -> _Proved:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from olympus import artifact
 from olympus.errors import OlympusError, UsageError
+from olympus_cli.builder.joining import joined, ready_targets
 from olympus_cli.builder.outcome import Outcome
-from olympus_cli.builder.reasons import NeverBuilt, PartsChanged, Stated
-from olympus_cli.faults.failure import Failure
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import WEIGHTS_SUFFIX, TargetSpec
 from olympus_cli.text.paths import display_path
@@ -53,6 +51,14 @@ class WeightJoin:
         except (OlympusError, OSError):
             return False
 
+    def write(self) -> None:
+        """Write the bundle; raise UsageError if the weights do not fit."""
+        for file in self.weights.values():
+            if not file.is_file():
+                raise UsageError(f"the weights {display_path(file)} do not exist")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.join_weights(self.path, self.source, self.weights)
+
 
 def join_weights(
     specs: Mapping[str, TargetSpec], outcomes: Sequence[Outcome], build_dir: Path, *, frozen: bool
@@ -62,29 +68,10 @@ def join_weights(
     The program of a target for one size is left out: its weights are in the bundle for all sizes.
     With `frozen`, nothing is written.
     """
-    ready = {x.target for x in outcomes if x.status in ("built", "fresh") and x.failure is None}
+    ready = ready_targets(outcomes)
     joins: dict[str, WeightJoin] = {}
     for spec in specs.values():
         name = spec.name if spec.buckets is None else spec.buckets.name
         if spec.data and name in ready:
             joins[name] = WeightJoin(name, spec.data, build_dir)
-    return [_joined(join, frozen=frozen) for join in joins.values()]
-
-
-def _joined(join: WeightJoin, *, frozen: bool) -> Outcome:
-    start = time.perf_counter()
-    if join.is_fresh():
-        return Outcome(join.name, "fresh")
-    reason = PartsChanged() if join.path.exists() else NeverBuilt()
-    if frozen:
-        return Outcome.because(join.name, [reason])
-    try:
-        for file in join.weights.values():
-            if not file.is_file():
-                raise UsageError(f"the weights {display_path(file)} do not exist")
-        join.path.parent.mkdir(parents=True, exist_ok=True)
-        artifact.join_weights(join.path, join.source, join.weights)
-    except OlympusError as error:
-        return Outcome(join.name, "failed", failure=Failure.of(error))
-    seconds = time.perf_counter() - start
-    return Outcome(join.name, "built", (Stated.of(reason),), seconds)
+    return [joined(join, frozen=frozen) for join in joins.values()]

@@ -10,30 +10,20 @@ from typing import Any
 import numpy as np
 
 from olympus import artifact
-from olympus.errors import OlympusError, UsageError
+from olympus.errors import UsageError
 from olympus.stages import ArgInfo
 from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.runnable import Runnable
 
 
 def is_for_several_sizes(path: Path) -> bool:
-    """Return True if a file is a bundle for several sizes; False also if it cannot be read."""
-    try:
-        artifact.buckets_of(path)
-    except OlympusError:
-        return False
-    return True
+    """Return True if a file names itself a bundle for several sizes; it is not verified."""
+    return artifact.schema_version(path) == artifact.BUCKETS_VERSION
 
 
 def is_joined(path: Path) -> bool:
-    """Return True if a file is a bundle for several sizes, or one with weights."""
-    if is_for_several_sizes(path):
-        return True
-    try:
-        artifact.weights_of(path)
-    except OlympusError:
-        return False
-    return True
+    """Return True if a file names itself a bundle for several sizes, or one with weights."""
+    return artifact.schema_version(path) in (artifact.BUCKETS_VERSION, artifact.WEIGHTS_VERSION)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,10 @@ def join_buckets(
         _check_joined(manifest)
     members = {manifest.part(size): Path(parts[size]).read_bytes() for size in sizes}
     records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
-    data = {**manifest.to_data(), "members": {n: vars(x).copy() for n, x in records.items()}}
-    content = f"{indented(data, sort_keys=True)}\n".encode("ascii")
+    joined = replace(manifest, members=records)
+    content = f"{indented(joined.to_data(), sort_keys=True)}\n".encode("ascii")
     container.write(Path(path), {**members, MANIFEST: content})
-    return buckets_of(path)
+    return joined
 
 
 def buckets_of(
