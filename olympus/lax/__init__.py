@@ -215,7 +215,17 @@ from olympus_core.primitives.random import RandomAlgorithm as RandomAlgorithm
 
 if _typing.TYPE_CHECKING:
     from olympus.lax import linalg as linalg
+    from olympus_core.control.custom_root import custom_root as custom_root
+    from olympus_core.control.linear_solve import custom_linear_solve as custom_linear_solve
 
     __getattr__: _Callable[[str], _Primitive]
 else:  # the operations themselves too, under the names that programs on the IR know: sin_p
-    __getattr__, __dir__ = _on_demand(__name__, "linalg", others=_op.by_public_name)
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        "linalg",
+        elsewhere={
+            "olympus_core.control.custom_root": ("custom_root",),
+            "olympus_core.control.linear_solve": ("custom_linear_solve",),
+        },
+        others=_op.by_public_name,
+    )

@@ -36,6 +36,23 @@ def _custom_vjp(lax: Any, x: Any) -> Any:
     return f(x)
 
 
+def _linear_solve(lax: Any, a: Any, b: Any) -> Any:
+    """A lower triangular system of two equations, which closes over its matrix."""
+
+    def substitute(_: Any, y: Any) -> Any:
+        first = y[0] / a[0]
+        return of(lax).numpy.stack([first, (y[1] - a[1] * first) / a[2]])
+
+    def substitute_back(_: Any, y: Any) -> Any:
+        last = y[1] / a[2]
+        return of(lax).numpy.stack([(y[0] - a[1] * last) / a[0], last])
+
+    def product(x: Any) -> Any:
+        return of(lax).numpy.stack([a[0] * x[0], a[1] * x[0] + a[2] * x[1]])
+
+    return lax.custom_linear_solve(product, b, substitute, substitute_back)
+
+
 def _constant(lax: Any, x: Any) -> Any:
     """A rule that closes over an array leaves it behind in a nested program."""
     ox = of(lax)
@@ -103,6 +120,7 @@ CASES: list[Case] = [
     Case("custom_jvp_call", _custom_jvp, (arg(4),)),
     # forward mode is not to be had of it: tests/control/test_custom_rules.py has its laws
     Case("custom_vjp_call", _custom_vjp, (arg(4),), differentiable=()),
+    Case("custom_linear_solve", _linear_solve, (arg(3, low=0.5), arg(2))),
     Case("constant", _constant, (arg(4),)),
     Case("name", _name, (arg(4),), ("float32", "complex64")),
     Case(
