@@ -112,7 +112,6 @@ from olympus_core.library.numpy.dtypes.scalar_types import uint64 as uint64
 from olympus_core.library.numpy.dtypes.scalar_types import unsignedinteger as unsignedinteger
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs
 from olympus_core.library.numpy.elementwise.arithmetic import absolute as absolute
-from olympus_core.library.numpy.elementwise.arithmetic import add as add
 from olympus_core.library.numpy.elementwise.arithmetic import clip as clip
 from olympus_core.library.numpy.elementwise.arithmetic import divide as divide
 from olympus_core.library.numpy.elementwise.arithmetic import divmod as divmod
@@ -122,11 +121,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import floor_divide as fl
 from olympus_core.library.numpy.elementwise.arithmetic import fmax as fmax
 from olympus_core.library.numpy.elementwise.arithmetic import fmin as fmin
 from olympus_core.library.numpy.elementwise.arithmetic import fmod as fmod
-from olympus_core.library.numpy.elementwise.arithmetic import maximum as maximum
-from olympus_core.library.numpy.elementwise.arithmetic import minimum as minimum
 from olympus_core.library.numpy.elementwise.arithmetic import mod as mod
-from olympus_core.library.numpy.elementwise.arithmetic import multiply as multiply
-from olympus_core.library.numpy.elementwise.arithmetic import negative as negative
 from olympus_core.library.numpy.elementwise.arithmetic import positive as positive
 from olympus_core.library.numpy.elementwise.arithmetic import pow as pow
 from olympus_core.library.numpy.elementwise.arithmetic import power as power
@@ -134,17 +129,13 @@ from olympus_core.library.numpy.elementwise.arithmetic import reciprocal as reci
 from olympus_core.library.numpy.elementwise.arithmetic import remainder as remainder
 from olympus_core.library.numpy.elementwise.arithmetic import sign as sign
 from olympus_core.library.numpy.elementwise.arithmetic import square as square
-from olympus_core.library.numpy.elementwise.arithmetic import subtract as subtract
 from olympus_core.library.numpy.elementwise.arithmetic import true_divide as true_divide
 from olympus_core.library.numpy.elementwise.bessel import i0 as i0
-from olympus_core.library.numpy.elementwise.bits import bitwise_and as bitwise_and
 from olympus_core.library.numpy.elementwise.bits import bitwise_count as bitwise_count
 from olympus_core.library.numpy.elementwise.bits import bitwise_invert as bitwise_invert
 from olympus_core.library.numpy.elementwise.bits import bitwise_left_shift as bitwise_left_shift
 from olympus_core.library.numpy.elementwise.bits import bitwise_not as bitwise_not
-from olympus_core.library.numpy.elementwise.bits import bitwise_or as bitwise_or
 from olympus_core.library.numpy.elementwise.bits import bitwise_right_shift as bitwise_right_shift
-from olympus_core.library.numpy.elementwise.bits import bitwise_xor as bitwise_xor
 from olympus_core.library.numpy.elementwise.bits import invert as invert
 from olympus_core.library.numpy.elementwise.bits import left_shift as left_shift
 from olympus_core.library.numpy.elementwise.bits import packbits as packbits
@@ -171,8 +162,6 @@ from olympus_core.library.numpy.elementwise.exponential import log as log
 from olympus_core.library.numpy.elementwise.exponential import log1p as log1p
 from olympus_core.library.numpy.elementwise.exponential import log2 as log2
 from olympus_core.library.numpy.elementwise.exponential import log10 as log10
-from olympus_core.library.numpy.elementwise.exponential import logaddexp as logaddexp
-from olympus_core.library.numpy.elementwise.exponential import logaddexp2 as logaddexp2
 from olympus_core.library.numpy.elementwise.exponential import sqrt as sqrt
 from olympus_core.library.numpy.elementwise.floating_point import copysign as copysign
 from olympus_core.library.numpy.elementwise.floating_point import frexp as frexp
@@ -192,10 +181,7 @@ from olympus_core.library.numpy.elementwise.logic import isneginf as isneginf
 from olympus_core.library.numpy.elementwise.logic import isposinf as isposinf
 from olympus_core.library.numpy.elementwise.logic import less as less
 from olympus_core.library.numpy.elementwise.logic import less_equal as less_equal
-from olympus_core.library.numpy.elementwise.logic import logical_and as logical_and
 from olympus_core.library.numpy.elementwise.logic import logical_not as logical_not
-from olympus_core.library.numpy.elementwise.logic import logical_or as logical_or
-from olympus_core.library.numpy.elementwise.logic import logical_xor as logical_xor
 from olympus_core.library.numpy.elementwise.logic import not_equal as not_equal
 from olympus_core.library.numpy.elementwise.rational import gcd as gcd
 from olympus_core.library.numpy.elementwise.rational import lcm as lcm
@@ -408,6 +394,22 @@ from olympus_core.library.numpy.sorting.sorting import lexsort as lexsort
 from olympus_core.library.numpy.sorting.sorting import partition as partition
 from olympus_core.library.numpy.sorting.sorting import sort as sort
 from olympus_core.library.numpy.sorting.sorting import sort_complex as sort_complex
+from olympus_core.library.numpy.ufunc import frompyfunc as frompyfunc
+from olympus_core.library.numpy.ufunc import ufunc as ufunc
+from olympus_core.library.numpy.ufuncs import add as add
+from olympus_core.library.numpy.ufuncs import bitwise_and as bitwise_and
+from olympus_core.library.numpy.ufuncs import bitwise_or as bitwise_or
+from olympus_core.library.numpy.ufuncs import bitwise_xor as bitwise_xor
+from olympus_core.library.numpy.ufuncs import logaddexp as logaddexp
+from olympus_core.library.numpy.ufuncs import logaddexp2 as logaddexp2
+from olympus_core.library.numpy.ufuncs import logical_and as logical_and
+from olympus_core.library.numpy.ufuncs import logical_or as logical_or
+from olympus_core.library.numpy.ufuncs import logical_xor as logical_xor
+from olympus_core.library.numpy.ufuncs import maximum as maximum
+from olympus_core.library.numpy.ufuncs import minimum as minimum
+from olympus_core.library.numpy.ufuncs import multiply as multiply
+from olympus_core.library.numpy.ufuncs import negative as negative
+from olympus_core.library.numpy.ufuncs import subtract as subtract
 
 issubdtype = _is_sub_dtype
 

@@ -57,6 +57,7 @@ __all__ = [
     "TreeError",
     "TypePromotionError",
     "UnboundAxisError",
+    "UnsupportedError",
     "UsageError",
 ]
 
@@ -133,6 +134,10 @@ class RangeError(DTypeError, OverflowError):
 
 class ArgumentError(TraceError, TypeError, ValueError):
     """Raised when a function of the library gets an invalid option or value."""
+
+
+class UnsupportedError(TraceError, NotImplementedError):
+    """Raised for an option of NumPy or JAX that a function does not implement."""
 
 
 class ShardingError(ArgumentError):

@@ -12,7 +12,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import DTypeError, ShapeError, TraceError
+from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.promotion import (
     broadcast_shapes,
@@ -39,19 +39,25 @@ def operand(name: str, x: Any) -> tuple[Any, ShapedArray]:
 
 
 def reject_out(name: str, out: Any) -> None:
-    """Raise TraceError for an `out` argument: arrays are immutable."""
+    """Raise UnsupportedError for an `out` argument: arrays are immutable."""
     if out is not None:
-        raise TraceError(
+        raise UnsupportedError(
             f"{name} does not take 'out': arrays cannot be written to", hint="use the result"
         )
 
 
 def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
-    """Return a `where` argument at `shape`; raise DTypeError unless it is bool."""
+    """Return a `where` argument at `shape`; raise ArgumentError unless it is bool."""
+    where = bool_operand(name, where)
+    return where if not shape_of(where) else broadcast_to(where, shape)
+
+
+def bool_operand(name: str, where: Any) -> Any:
+    """Return a `where` argument, an array or a scalar; raise ArgumentError unless it is bool."""
     where, aval = operand(name, where)
     if aval.dtype != BOOL:
-        raise DTypeError(f"{name} needs a bool array as where, and got {aval.long_name()}")
-    return where if not aval.shape else broadcast_to(where, shape)
+        raise ArgumentError(f"{name} needs a bool array as where, and got {aval.long_name()}")
+    return where
 
 
 def scalar(value: Any, dtype: DType) -> Any:

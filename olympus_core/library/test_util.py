@@ -6,7 +6,7 @@ They raise AssertionError if the two differ.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,11 @@ from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError
 from olympus_core.library.numpy.elementwise.complex import conj
-from olympus_core.transforms.autodiff import jvp, vjp
+from olympus_core.transforms.autodiff import jvp, linearize, vjp
 from olympus_core.transforms.data import is_float0
+
+#: a tolerance for all dtypes, or one by dtype; the default for the dtypes that it does not have
+Tolerance = float | Mapping[Any, float] | None
 
 #: the tolerance and the step, by the width of a real number in bytes
 _TOLERANCES = {1: 1.0, 2: 1e-1, 4: 2e-3, 8: 1e-5}
@@ -29,35 +32,35 @@ def check_grads(
     args: Sequence[Any],
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
 ) -> None:
     """Compare the derivatives of `f` at `args` with central differences of step `eps`.
 
-    Each derivative up to `order` is compared, forward ("fwd"), in reverse ("rev"), or both, along
-    one direction that is drawn from a fixed seed.  The default tolerances and step depend on the
-    narrowest dtype.  Arguments and results are trees of arrays; integers among them are unchanged.
+    Each derivative up to `order` is compared, in the modes given: forward ("fwd"), by `linearize`
+    ("lin") and in reverse ("rev"), along one direction that is drawn from a fixed seed.  `atol` and
+    `rtol` are numbers, or dictionaries from dtypes to numbers; they are multiplied by the number of
+    elements of an array.  Their defaults and that of `eps` depend on the narrowest dtype.
+    Arguments and results are trees of arrays; integers among them are unchanged.
 
     Raises AssertionError where a derivative differs, ArgumentError for another mode.
 
     >>> check_grads(lambda x: x * numpy.sin(x), (2.0,), order=2)
     """
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
-    if not modes or not set(modes) <= {"fwd", "rev"}:
-        raise ArgumentError(f"the modes of check_grads are 'fwd' and 'rev', and not {modes}")
-    args, tolerances = tuple(args), {"atol": atol, "rtol": rtol, "eps": eps}
-    if "fwd" in modes:
-        check_jvp(f, functools.partial(jvp, f), args, err_msg=f"jvp of {_name(f)}", **tolerances)
+    if not modes or not set(modes) <= {"fwd", "lin", "rev"}:
+        raise ArgumentError(f"the modes of check_grads are 'fwd', 'lin' and 'rev', and not {modes}")
+    args = tuple(args)
+    forward: dict[str, Callable[..., Any]] = {"fwd": jvp, "lin": _linearized}
+    for mode in (m for m in forward if m in modes):
+        pushed = functools.partial(forward[mode], f)
+        check_jvp(f, pushed, args, atol, rtol, eps, f"{mode} of {_name(f)}")
         if order > 1:
-
-            def pushed(values: Any, tangents: Any) -> Any:
-                return jvp(f, values, tangents)
-
             directions = _directions(np.random.default_rng(order), args)
             check_grads(pushed, (args, directions), order - 1, modes, atol, rtol, eps)
     if "rev" in modes:
-        check_vjp(f, functools.partial(vjp, f), args, err_msg=f"vjp of {_name(f)}", **tolerances)
+        check_vjp(f, functools.partial(vjp, f), args, atol, rtol, eps, f"vjp of {_name(f)}")
         if order > 1:
 
             def pulled(*values: Any) -> Any:
@@ -71,8 +74,8 @@ def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
@@ -92,8 +95,8 @@ def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
@@ -112,14 +115,19 @@ def check_vjp(
     pulled = tree.map(_conjugate, pull(tree.map(_conjugate, cotangents)))
     pushed = _difference(f, args, tangents, eps)
     pulled_product, pushed_product = _inner(tangents, pulled), _inner(pushed, cotangents)
-    tolerance = _tolerance([*tree.leaves(tuple(args)), *tree.leaves(value)])
+    values = [*tree.leaves(tuple(args)), *tree.leaves(value)]
     np.testing.assert_allclose(
         pulled_product,
         pushed_product,
-        atol=tolerance if atol is None else atol,
-        rtol=tolerance if rtol is None else rtol,
+        atol=_tolerance(atol, values),
+        rtol=_tolerance(rtol, values),
         err_msg=f"{err_msg}: cotangent, in the direction drawn",
     )
+
+
+def _linearized(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    value, linear = linearize(f, *primals)
+    return value, linear(*tangents)
 
 
 def _name(f: Callable[..., Any]) -> str:
@@ -153,8 +161,15 @@ def _width(values: Sequence[Any]) -> int:
     return min(widths, default=8)
 
 
-def _tolerance(values: Sequence[Any]) -> float:
-    return _TOLERANCES[_width(values)]
+def _tolerance(tolerance: Tolerance, values: Sequence[Any]) -> float:
+    """Return the tolerance for the narrowest dtype of `values`."""
+    if isinstance(tolerance, Mapping):
+        by_dtype = {np.dtype(key): float(value) for key, value in tolerance.items()}
+        moving = [get_aval(x).dtype for x in values if _moves(x)]
+        narrowest = sorted(moving, key=lambda dtype: dtypes.to_real(dtype).itemsize)
+        default = _TOLERANCES[_width(values)]
+        return by_dtype.get(narrowest[0], default) if narrowest else default
+    return _TOLERANCES[_width(values)] if tolerance is None else tolerance
 
 
 def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float | None) -> Any:
@@ -193,16 +208,16 @@ def _inner(xs: Any, ys: Any) -> float:
     return total
 
 
-def _compare(actual: Any, expected: Any, atol: float | None, rtol: float | None, what: str) -> None:
+def _compare(actual: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str) -> None:
     for x, y in zip(tree.leaves(actual), tree.leaves(expected), strict=True):
         if is_float0(x) or is_float0(y):
             continue
-        tolerance = _tolerance([x])
+        size = max(np.size(x), 1)
         wide = np.complex128 if dtypes.kind(get_aval(x).dtype) == "c" else np.float64
         np.testing.assert_allclose(
             array_to_numpy(x).astype(wide),
             np.asarray(array_to_numpy(y)).astype(wide),
-            atol=tolerance if atol is None else atol,
-            rtol=tolerance if rtol is None else rtol,
+            atol=_tolerance(atol, [x]) * size,
+            rtol=_tolerance(rtol, [x]) * size,
             err_msg=what,
         )

@@ -28,7 +28,8 @@ RIGHT = {
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(("make", "args"), RIGHT.values(), ids=RIGHT)
 def test_correct_derivatives_pass(ox, make, args, order):
-    ox.test_util.check_grads(make(ox), args, order, atol=2e-2, rtol=2e-2, eps=1e-2)
+    modes = ("fwd", "rev", "lin")
+    ox.test_util.check_grads(make(ox), args, order, modes, atol=2e-2, rtol=2e-2, eps=1e-2)
 
 
 def wrong_jvp(ox, factor):
@@ -55,7 +56,7 @@ def wrong_vjp(ox, factor):
 @BOTH
 def test_wrong_derivatives_fail(ox):
     x = (np.float32(1.5),)
-    for f, modes in ((wrong_jvp, ("fwd",)), (wrong_jvp, ("rev",)), (wrong_vjp, ("rev",))):
+    for f, modes in ((wrong_jvp, ("fwd",)), (wrong_jvp, ("lin",)), (wrong_vjp, ("rev",))):
         ox.test_util.check_grads(f(ox, 2.0), x, 1, modes, eps=1e-2, atol=1e-2, rtol=1e-2)
         with pytest.raises(AssertionError):
             ox.test_util.check_grads(f(ox, 2.2), x, 1, modes, eps=1e-2, atol=1e-2, rtol=1e-2)
@@ -88,6 +89,20 @@ def test_the_defaults_suit_each_dtype(dtype):
     with olympus.enable_x64():
         x = olympus.numpy.linspace(0.2, 1.0, 5).astype(dtype)
         olympus.test_util.check_grads(olympus.numpy.sin, (x,), 1)
+
+
+@BOTH
+def test_tolerances_by_dtype(ox):
+    x = (np.full(3, 1.5, np.float32),)
+    wide = {np.float32: 1e-1, ox.numpy.float64: 1e-12}
+    narrow = {"float32": 1e-2}
+    for order in (1, 2):
+        ox.test_util.check_grads(wrong_jvp(ox, 2.0), x, order, atol=wide, rtol=wide, eps=1e-2)
+    ox.test_util.check_grads(wrong_jvp(ox, 2.1), x, 1, atol=wide, rtol=wide, eps=1e-2)
+    with pytest.raises(AssertionError):
+        ox.test_util.check_grads(wrong_jvp(ox, 2.4), x, 1, atol=narrow, rtol=narrow, eps=1e-2)
+    for value in (np.float16(1.5), ox.numpy.bfloat16(1.5)):  # no tolerance given: the default
+        ox.test_util.check_grads(ox.numpy.sin, (value,), 1, atol=narrow, rtol=narrow, eps=1e-1)
 
 
 def test_an_unknown_mode_is_refused():

@@ -5,5 +5,5 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.stack([X], out=X)
-# TraceError: stack does not take 'out': arrays cannot be written to
+# UnsupportedError: stack does not take 'out': arrays cannot be written to
 # hint: use the result

@@ -1,5 +1,5 @@
 import olympus.numpy as jnp
 
 jnp.sum(jnp.ones(3), out=jnp.ones(3))
-# TraceError: sum does not take 'out': arrays cannot be written to
+# UnsupportedError: sum does not take 'out': arrays cannot be written to
 # hint: use the result

@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.sum(jnp.ones(2), where=1)
-# DTypeError: sum needs a bool array as where, and got int32[]
+# ArgumentError: sum needs a bool array as where, and got int32[]

@@ -41,7 +41,7 @@ HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
 _F32 = np.dtype("float32")
 
 
-class _Rule(NamedTuple):
+class ReductionRule(NamedTuple):
     """A reduction: its primitive, the operation on two values, and the operation on bools."""
 
     name: str
@@ -52,16 +52,16 @@ class _Rule(NamedTuple):
     upcast: bool = False  # half floats are summed in float32
 
 
-SUM = _Rule("sum", reduce_sum_p, add_p, (reduce_or_p, or_p), upcast=True)
-_PROD = _Rule("prod", reduce_prod_p, mul_p, (reduce_and_p, and_p), upcast=True)
-_MAX = _Rule("max", reduce_max_p, max_p, (reduce_max_p, max_p), has_identity=False)
-_MIN = _Rule("min", reduce_min_p, min_p, (reduce_min_p, min_p), has_identity=False)
-_ALL = _Rule("all", reduce_and_p, and_p, (reduce_and_p, and_p))
-_ANY = _Rule("any", reduce_or_p, or_p, (reduce_or_p, or_p))
+SUM = ReductionRule("sum", reduce_sum_p, add_p, (reduce_or_p, or_p), upcast=True)
+_PROD = ReductionRule("prod", reduce_prod_p, mul_p, (reduce_and_p, and_p), upcast=True)
+MAX = ReductionRule("max", reduce_max_p, max_p, (reduce_max_p, max_p), has_identity=False)
+MIN = ReductionRule("min", reduce_min_p, min_p, (reduce_min_p, min_p), has_identity=False)
+_ALL = ReductionRule("all", reduce_and_p, and_p, (reduce_and_p, and_p))
+_ANY = ReductionRule("any", reduce_or_p, or_p, (reduce_or_p, or_p))
 
 
 def reduce_axes(
-    rule: _Rule,
+    rule: ReductionRule,
     a: Any,
     aval: ShapedArray,
     axes: tuple[int, ...],
@@ -91,7 +91,7 @@ def reduce_axes(
 
 
 def _prepare(
-    rule: _Rule,
+    rule: ReductionRule,
     primitive: Reduction,
     a: Any,
     shape: tuple[int, ...],
@@ -113,7 +113,7 @@ def _prepare(
     return select_n_p.bind(mask(rule.name, where, shape), neutral, a), shape
 
 
-def _total(rule: _Rule, printed: str) -> Total:
+def _total(rule: ReductionRule, printed: str) -> Total:
     """Return a reduction that widens integers and takes a dtype."""
 
     def total(
@@ -141,7 +141,7 @@ def _total(rule: _Rule, printed: str) -> Total:
     return _documented(total, rule.name, details, "[[1, 2, 3], [4, 5, 6]]", printed)
 
 
-def _extremum(rule: _Rule, name: str, printed: str) -> ExtremumFunction:
+def _extremum(rule: ReductionRule, name: str, printed: str) -> ExtremumFunction:
     """Return a reduction that keeps the dtype and has no value for no elements."""
 
     def extremum(
@@ -162,7 +162,7 @@ def _extremum(rule: _Rule, name: str, printed: str) -> ExtremumFunction:
     return _documented(extremum, name, details, "[[1, 2, 3], [4, 5, 6]]", printed)
 
 
-def _logical(rule: _Rule, printed: str) -> Logical:
+def _logical(rule: ReductionRule, printed: str) -> Logical:
     """Return a reduction of truth values."""
 
     def logical(
@@ -201,10 +201,10 @@ def _documented(function: _F, name: str, details: str, elements: str, printed: s
 
 sum = _total(SUM, "Array([ 6, 15], dtype=int32)")
 prod = _total(_PROD, "Array([  6, 120], dtype=int32)")
-max = _extremum(_MAX, "max", "Array([3, 6], dtype=int32)")
-min = _extremum(_MIN, "min", "Array([1, 4], dtype=int32)")
-amax = _extremum(_MAX, "amax", "Array([3, 6], dtype=int32)")
-amin = _extremum(_MIN, "amin", "Array([1, 4], dtype=int32)")
+max = _extremum(MAX, "max", "Array([3, 6], dtype=int32)")
+min = _extremum(MIN, "min", "Array([1, 4], dtype=int32)")
+amax = _extremum(MAX, "amax", "Array([3, 6], dtype=int32)")
+amin = _extremum(MIN, "amin", "Array([1, 4], dtype=int32)")
 all = _logical(_ALL, "Array([ True, False, False], dtype=bool)")
 any = _logical(_ANY, "Array([ True,  True, False], dtype=bool)")
 
