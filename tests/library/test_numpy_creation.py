@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy
 import ml_dtypes
 import numpy as np
 import pytest
@@ -305,3 +306,40 @@ def test_buffers_that_cannot_be_read() -> None:
         jnp.frombuffer(b"abc", dtype="int32")
     with pytest.raises(ArgumentError, match="cannot read the elements"):
         jnp.fromiter(["a"], "int32")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "bfloat16", "float16", "complex64"])
+def test_saved_arrays_are_loaded(tmp_path, dtype):
+    x = ox.numpy.asarray([[0, 1, 2]]).astype(dtype)
+    ox.numpy.save(tmp_path / "x.npy", x)
+    for read in (jax.numpy.load, ox.numpy.load):
+        loaded = read(tmp_path / "x.npy")
+        assert loaded.dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(loaded), np.asarray(x))
+    assert isinstance(loaded, ox.Array)
+
+
+def test_several_arrays_are_saved_by_name(tmp_path):
+    ox.numpy.savez(tmp_path / "x.npz", ox.numpy.ones(2), scale=2)
+    with ox.numpy.load(tmp_path / "x.npz") as loaded:
+        assert sorted(loaded) == ["arr_0", "scale"]
+        np.testing.assert_array_equal(loaded["arr_0"], np.ones(2))
+    np.save(tmp_path / "text.npy", np.array(["a"]))
+    assert isinstance(ox.numpy.load(tmp_path / "text.npy"), np.ndarray)
+
+
+def test_text_and_scalar_types_as_in_jax():
+    check(
+        [
+            row("fromstring", lambda n: n.fromstring("1 2 3", sep=" ")),
+            row("fromstring of ints", lambda n: n.fromstring("1,2,3", int, 2, sep=",")),
+            row("int2", lambda n: n.asarray([1, -2], n.int2).astype(int)),
+            row("uint2", lambda n: n.uint2(3).astype(int)),
+        ]
+    )
+    for name in ("character", "flexible", "object_", "ComplexWarning"):
+        assert getattr(ox.numpy, name) is getattr(jax.numpy, name)
+    with pytest.raises(ValueError, match="fromstring"):
+        ox.numpy.fromstring("1 x", sep=" ")
+    with pytest.raises(NotImplementedError, match="fromfile"):
+        ox.numpy.fromfile("x")

@@ -115,6 +115,8 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.linearize": ("primals return", "the arguments of a user's function"),
     "olympus.make_jaxpr": ("return", "the tree of shapes of a user's function"),
     "olympus.make_olympuspr": ("return", "the tree of shapes of a user's function"),
+    "olympus.numpy.fromfile": ("args kwargs", "those of numpy.fromfile"),
+    "olympus.numpy.load": ("args kwargs return", "those of numpy.load, and what the file has"),
     "olympus.numpy.apply_along_axis": (
         "args kwargs return",
         "more arguments of a user's function, and its tree",

@@ -52,6 +52,9 @@ bool_ = ScalarType("bool")
 int4, int8, int16, int32, int64 = map(ScalarType, ["int4", "int8", "int16", "int32", "int64"])
 
 
+int2, uint2 = ScalarType("int2"), ScalarType("uint2")
+
+
 uint4, uint8, uint16, uint32, uint64 = map(
     ScalarType, ["uint4", "uint8", "uint16", "uint32", "uint64"]
 )
@@ -112,3 +115,9 @@ signedinteger, unsignedinteger = np.signedinteger, np.unsignedinteger
 
 
 floating, complexfloating, generic = np.floating, np.complexfloating, np.generic
+
+
+character, flexible, object_ = np.character, np.flexible, np.object_
+
+
+ComplexWarning = np.exceptions.ComplexWarning
