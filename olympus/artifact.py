@@ -19,6 +19,7 @@ from olympus_core.artifact import buckets_of as buckets_of
 from olympus_core.artifact import digest_of_files as digest_of_files
 from olympus_core.artifact import indented as indented
 from olympus_core.artifact import join_buckets as join_buckets
+from olympus_core.artifact import join_symbolic as join_symbolic
 from olympus_core.artifact import join_weights as join_weights
 from olympus_core.artifact import load as load
 from olympus_core.artifact import manifest_schema as manifest_schema
@@ -26,6 +27,7 @@ from olympus_core.artifact import new_key as new_key
 from olympus_core.artifact import save as save
 from olympus_core.artifact import sign as sign
 from olympus_core.artifact import sign_result as sign_result
+from olympus_core.artifact import symbolic_of as symbolic_of
 from olympus_core.artifact import update_sources as update_sources
 from olympus_core.artifact import verify_result as verify_result
 from olympus_core.artifact import weights_of as weights_of
@@ -36,7 +38,11 @@ from olympus_runtime.buckets import BucketManifest as BucketManifest
 from olympus_runtime.buckets import BucketProgram as BucketProgram
 from olympus_runtime.buckets import RowArray as RowArray
 from olympus_runtime.bundle_file import schema_version as _schema_version
-from olympus_runtime.program import load as _load_program
+from olympus_runtime.loading.load import load as _load_program
+from olympus_runtime.loading.result_store import executable_in as _executable_in
+from olympus_runtime.loading.symbolic_program import SymbolicProgram as SymbolicProgram
+from olympus_runtime.symbolic.manifest import SYMBOLIC_VERSION as SYMBOLIC_VERSION
+from olympus_runtime.symbolic.manifest import SymbolicManifest as SymbolicManifest
 from olympus_runtime.weight_bundles import WEIGHTS_VERSION as WEIGHTS_VERSION
 from olympus_runtime.weight_bundles import WeightManifest as WeightManifest
 from olympus_runtime.weights import DTYPES as _DTYPES
@@ -45,6 +51,7 @@ from olympus_runtime.weights import dotted as _dotted
 
 load_program = _load_program
 schema_version = _schema_version
+stored_executable = _executable_in
 dotted_name = _dotted
 WEIGHT_DTYPES = _DTYPES
 Argument = _ArgInfo

@@ -20,7 +20,9 @@ from olympus_runtime.errors import (
 
 if TYPE_CHECKING:
     from olympus_runtime.buckets import BucketProgram
-    from olympus_runtime.program import Program, load
+    from olympus_runtime.loading.load import load
+    from olympus_runtime.loading.program import Program
+    from olympus_runtime.loading.symbolic_program import SymbolicProgram
 
 __all__ = [
     "ArtifactError",
@@ -30,6 +32,7 @@ __all__ = [
     "OlympusError",
     "Program",
     "SignatureError",
+    "SymbolicProgram",
     "UsageError",
     "load",
 ]
@@ -37,8 +40,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return `load` or a class of programs: jaxlib is imported when one of them is used."""
-    if name not in ("BucketProgram", "Program", "load"):
+    if name not in ("BucketProgram", "Program", "SymbolicProgram", "load"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from olympus_runtime import program
+    from olympus_runtime.loading import load
 
-    return getattr(program, name)
+    return getattr(load, name)

@@ -21,7 +21,9 @@ from olympus_runtime.manifest import Member, parse_member
 
 BUCKETS_VERSION = 2
 FILLS = ("zeros", "edge", "mask")
-OVERSIZE = ("refuse", "split")
+OVERSIZE = ("refuse", "split", "refine")
+#: The member with the bundle for all numbers of rows, with `oversize` "refine".
+ALL_SIZES = "all.olympus"
 
 Array = np.ndarray[Any, Any]
 
@@ -44,8 +46,8 @@ class BucketManifest:
     """The content of the manifest: the numbers of rows, and how arrays are padded and cut.
 
     `symbol` is the user's name of the number of rows, and `sizes` are the numbers in increasing
-    order. A call with more rows is refused or split, by `oversize`. `proof` is the version of the
-    proof that rows are independent; 0 if there was none.
+    order. A call with more rows is refused, split, or made by the program for all numbers, by
+    `oversize`. `proof` is the version of the proof that rows are independent; 0 if there was none.
     """
 
     name: str
@@ -62,6 +64,10 @@ class BucketManifest:
     def part(self, size: int) -> str:
         """Return the name of the member with the bundle of a size."""
         return f"{self.symbol}={size}.olympus"
+
+    def parts(self) -> set[str]:
+        """Return the names of all members: a bundle for each size, and perhaps one for all."""
+        return {*map(self.part, self.sizes), *([ALL_SIZES] if self.oversize == "refine" else ())}
 
     def size_for(self, rows: int) -> int | None:
         """Return the smallest size with at least so many rows; None if there is none."""
@@ -107,8 +113,8 @@ def parse_buckets(document: JsonValue) -> BucketManifest:
         members=fields["members"].mapping(parse_member),
         proof=fields["proof"].size() if "proof" in fields else 0,
     )
-    if set(manifest.members) != set(map(manifest.part, sizes)):
-        fields["members"].refuse("one bundle for each size")
+    if set(manifest.members) != manifest.parts():
+        fields["members"].refuse("one bundle for each size, and with refine one for all")
     return manifest
 
 
@@ -136,11 +142,11 @@ class BucketProgram:
     """
 
     def __init__(
-        self, path: Path, manifest: BucketManifest, load_part: Callable[[int], Any]
+        self, path: Path, manifest: BucketManifest, load_part: Callable[[str], Any]
     ) -> None:
         self.path, self.manifest = path, manifest
         self._load_part = load_part
-        self._parts: dict[int, Any] = {}
+        self._parts: dict[str, Any] = {}
         self._lock = threading.Lock()
         first = self.part(manifest.sizes[0])
         self._check(first)
@@ -167,10 +173,13 @@ class BucketProgram:
 
     def part(self, size: int) -> Any:
         """Return the program for exactly `size` rows, one of `sizes`; load it if necessary."""
+        return self._member(self.manifest.part(size))
+
+    def _member(self, name: str) -> Any:
         with self._lock:
-            if size not in self._parts:
-                self._parts[size] = self._load_part(size)
-            return self._parts[size]
+            if name not in self._parts:
+                self._parts[name] = self._load_part(name)
+            return self._parts[name]
 
     def _check(self, program: Any) -> None:
         """Raise ArtifactError unless the manifest describes the arrays of a program."""
@@ -227,6 +236,8 @@ class BucketProgram:
         if self.manifest.size_for(rows) is not None:
             return self._run(leaves, rows)
         most = self.sizes[-1]
+        if self.manifest.oversize == "refine":
+            return list(self._member(ALL_SIZES).flat(self._unpadded(leaves, rows)))
         if self.manifest.oversize == "refuse":
             raise SignatureError(
                 f"'{self.manifest.function}' takes up to {most} rows ({self.manifest.symbol}), and "
@@ -274,6 +285,15 @@ class BucketProgram:
         pairs = zip(results, self.manifest.results, strict=True)
         return [_part(x, info.axes, 0, rows) for x, info in pairs]
 
+    def _unpadded(self, leaves: Sequence[Array], rows: int) -> list[Array]:
+        """Return the arguments for exactly so many rows, with masks that are true."""
+        arrays = self.signature.arguments
+        groups = zip(leaves, self.manifest.arguments, arrays, strict=True)
+        return [
+            _mask(info, rows, rows, array) if info.fill == "mask" else x
+            for x, info, array in groups
+        ]
+
     def _cut(self, leaves: Sequence[Array], start: int, end: int) -> list[Array]:
         pairs = zip(leaves, self.manifest.arguments, strict=True)
         return [x if i.fill == "mask" else _part(x, i.axes, start, end) for x, i in pairs]
@@ -295,12 +315,18 @@ def _part(x: Array, axes: Mapping[int, int], start: int, end: int) -> Array:
     return x
 
 
+def _mask(info: RowArray, rows: int, size: int, argument: Any) -> Array:
+    """Return a mask of `size` rows, of which the first `rows` are true."""
+    shape = [info.axes[i] * size if i in info.axes else n for i, n in enumerate(argument.shape)]
+    mask = np.zeros(shape, argument.dtype)
+    _part(mask, info.axes, 0, rows)[...] = 1
+    return mask
+
+
 def _padded(x: Array, info: RowArray, rows: int, size: int, argument: Any) -> Array:
     """Return an argument with `size` rows instead of `rows`."""
     if info.fill == "mask":
-        mask = np.zeros(argument.shape, argument.dtype)
-        _part(mask, info.axes, 0, rows)[...] = 1
-        return mask
+        return _mask(info, rows, size, argument)
     if rows == size or not info.axes:
         return x
     if info.fill == "edge":

@@ -12,8 +12,9 @@ from olympus_runtime.container import Members, members_in, read_members, unverif
 from olympus_runtime.errors import ArtifactError, DataError
 from olympus_runtime.json_value import parse_json
 from olympus_runtime.manifest import MANIFEST, Manifest, Member
-from olympus_runtime.reading import ManifestReader
+from olympus_runtime.reading import AnyManifest, ManifestReader
 from olympus_runtime.signatures import SIGNATURE, verify_signature
+from olympus_runtime.symbolic.manifest import SymbolicManifest, part_name
 from olympus_runtime.weight_bundles import PROGRAM, WeightManifest
 
 OLYMPUSPR = "program.olympuspr"
@@ -24,7 +25,7 @@ class BundleFile:
     """A verified file: its manifest, and its other members except the signature."""
 
     path: Path
-    manifest: Manifest | BucketManifest | WeightManifest
+    manifest: AnyManifest
     members: Members = field(repr=False)
     manifest_bytes: bytes = field(repr=False)
     signature: bytes | None = field(repr=False)
@@ -61,14 +62,27 @@ def schema_version(path: Path) -> int | None:
     return version if type(version) is int else None
 
 
-def read_part(file: BundleFile, size: int, reader: ManifestReader | None = None) -> BundleFile:
-    """Return the verified bundle of a size in a bundle of several.
+def read_member(file: BundleFile, name: str, reader: ManifestReader | None = None) -> BundleFile:
+    """Return the verified bundle that is a member of another one.
 
     Raises:
       ArtifactError: it is damaged, or is not a bundle.
     """
-    assert isinstance(file.manifest, BucketManifest)
-    return _nested(file, file.manifest.part(size), reader)
+    path = file.path / name
+    return _verified(path, members_in(path, file.members.views[name]), None, reader)
+
+
+def first_program(file: BundleFile, reader: ManifestReader | None = None) -> BundleFile:
+    """Return the verified bundle of the first size in a bundle of several sizes; others unchanged.
+
+    Raises:
+      ArtifactError: it is damaged, or is not a bundle.
+    """
+    if isinstance(file.manifest, BucketManifest):
+        return read_member(file, file.manifest.part(file.manifest.sizes[0]), reader)
+    if isinstance(file.manifest, SymbolicManifest):
+        return read_member(file, part_name(file.manifest.sizes[0]), reader)
+    return file
 
 
 def without_weights(file: BundleFile, reader: ManifestReader | None = None) -> BundleFile:
@@ -77,12 +91,8 @@ def without_weights(file: BundleFile, reader: ManifestReader | None = None) -> B
     Raises:
       ArtifactError: it is damaged, or is not a bundle.
     """
-    return _nested(file, PROGRAM, reader) if isinstance(file.manifest, WeightManifest) else file
-
-
-def _nested(file: BundleFile, name: str, reader: ManifestReader | None) -> BundleFile:
-    path = file.path / name
-    return _verified(path, members_in(path, file.members.views[name]), None, reader)
+    is_bound = isinstance(file.manifest, WeightManifest)
+    return read_member(file, PROGRAM, reader) if is_bound else file
 
 
 def program_manifest(file: BundleFile) -> Manifest:
@@ -93,6 +103,12 @@ def program_manifest(file: BundleFile) -> Manifest:
         raise ArtifactError(
             f"{file.path} has a program with its weights",
             hint=f"load it with olympus_runtime.load, or take it out: unzip {file.path} {PROGRAM}",
+        )
+    if isinstance(file.manifest, SymbolicManifest):
+        variables, first = ", ".join(file.manifest.variables), part_name(file.manifest.sizes[0])
+        raise ArtifactError(
+            f"{file.path} has a program for all sizes {variables}",
+            hint=f"load it with olympus_runtime.load, or take one out: unzip {file.path} '{first}'",
         )
     sizes = ", ".join(map(str, file.manifest.sizes))
     symbol, first = file.manifest.symbol, file.manifest.part(file.manifest.sizes[0])

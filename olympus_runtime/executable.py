@@ -38,8 +38,10 @@ def load_executable(serialized: bytes, client: Any) -> Any:
         raise artifact_error(exc) from None
 
 
-def compile_program(program: bytes, client: Any) -> Any:
+def compile_program(program: bytes, client: Any, options: Sequence[tuple[str, object]] = ()) -> Any:
     """Return jaxlib's executable of portable StableHLO, for the first device of a client.
+
+    `options` are names and values of the options of the compiler.
 
     Raises:
       CompileError: the compiler fails; the message is the compiler's.
@@ -47,7 +49,9 @@ def compile_program(program: bytes, client: Any) -> Any:
     if client.platform == "cpu" and _LAPACK in program:
         ensure_lapack()
     try:
-        return client.compile_and_load(program, _first(client), _jax.CompileOptions())
+        settings = _jax.CompileOptions()
+        settings.env_option_overrides = list(options)
+        return client.compile_and_load(program, _first(client), settings)
     except (JaxRuntimeError, ValueError) as exc:
         raise CompileError(f"the compiler failed: {clean(exc)}") from None
 

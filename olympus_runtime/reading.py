@@ -5,7 +5,7 @@ Every part is checked against the types and forms of `bundle.schema.json`.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any, ClassVar
 
 from olympus_runtime import manifest as records
@@ -13,8 +13,18 @@ from olympus_runtime.buckets import BUCKETS_VERSION, BucketManifest, parse_bucke
 from olympus_runtime.errors import ArtifactError, DataError
 from olympus_runtime.host import COMPILERS, Host
 from olympus_runtime.json_value import JsonValue, parse_json
+from olympus_runtime.symbolic.manifest import SYMBOLIC_VERSION, SymbolicManifest, parse_symbolic
 from olympus_runtime.tree import MAX_DEPTH, PARTS, TreeNode
 from olympus_runtime.weight_bundles import WEIGHTS_VERSION, WeightManifest, parse_weights
+
+#: The manifest of a bundle of any schema version.
+AnyManifest = records.Manifest | BucketManifest | WeightManifest | SymbolicManifest
+#: The readers of the manifests of bundles that contain others, by schema version.
+_JOINED: dict[int, Callable[[JsonValue], AnyManifest]] = {
+    BUCKETS_VERSION: parse_buckets,
+    WEIGHTS_VERSION: parse_weights,
+    SYMBOLIC_VERSION: parse_symbolic,
+}
 
 
 class ManifestReader:
@@ -25,7 +35,7 @@ class ManifestReader:
     manifest: ClassVar[type[records.Manifest]] = records.Manifest
     signature: ClassVar[type[records.Signature]] = records.Signature
 
-    def parse(self, content: bytes) -> records.Manifest | BucketManifest | WeightManifest:
+    def parse(self, content: bytes) -> AnyManifest:
         """Parse the bytes of `manifest.json`.
 
         Raises:
@@ -38,18 +48,16 @@ class ManifestReader:
         except RecursionError as exc:
             raise ArtifactError("its manifest is nested too deeply to be read") from exc
 
-    def _manifest(self, document: JsonValue) -> records.Manifest | BucketManifest | WeightManifest:
+    def _manifest(self, document: JsonValue) -> AnyManifest:
         version = document.entries().get("schema_version")
         if version is None:
             raise ArtifactError("its manifest has no 'schema_version'")
-        if type(version.value) is int and version.value == BUCKETS_VERSION:
-            return parse_buckets(document)
-        if type(version.value) is int and version.value == WEIGHTS_VERSION:
-            return parse_weights(document)
+        if type(version.value) is int and version.value in _JOINED:
+            return _JOINED[version.value](document)
         if type(version.value) is not int or version.value != records.SCHEMA_VERSION:
             raise ArtifactError(
                 f"it has schema version {version.value!r:.80}, and this version of OLYMPUS reads "
-                f"{records.SCHEMA_VERSION} to {WEIGHTS_VERSION}: build it again, or load it with "
+                f"{records.SCHEMA_VERSION} to {max(_JOINED)}: build it again, or load it with "
                 "the version that built it"
             )
         names = [name for name in records.Manifest.__dataclass_fields__ if name != "placement"]

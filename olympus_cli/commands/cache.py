@@ -144,6 +144,8 @@ def _row(entry: Listed, now: float) -> tuple[str, ...]:
     file, header = entry.file, entry.header
     place = "a remote store" if file.kind == "fetched" else "this machine"
     key, size, age = file.key[:_KEY_DIGITS], byte_size(file.bytes), _ago(now - file.used)
+    if file.kind == "refined":
+        return key, "a bundle with symbolic sizes", "cpu", size, "", age, place
     if header is None:
         return key, f"damaged: {entry.problem}", "", size, "", age, place
     took = duration(header.figures.compile_seconds)

@@ -18,6 +18,7 @@ from olympus_core.artifact.signing import (
     verify_result,
 )
 from olympus_core.artifact.stored_tree import Node
+from olympus_core.artifact.symbolic import join_symbolic, symbolic_of
 from olympus_core.artifact.weights import digest_of_files, join_weights, weights_of
 from olympus_runtime.host import COMPILERS, Host
 from olympus_runtime.manifest import SCHEMA_VERSION, Member
@@ -40,6 +41,7 @@ __all__ = [
     "digest_of_files",
     "indented",
     "join_buckets",
+    "join_symbolic",
     "join_weights",
     "load",
     "manifest_schema",
@@ -47,6 +49,7 @@ __all__ = [
     "save",
     "sign",
     "sign_result",
+    "symbolic_of",
     "update_sources",
     "verify_result",
     "weights_of",

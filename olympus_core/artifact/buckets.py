@@ -12,8 +12,9 @@ from typing import Any
 from olympus_core.artifact import container
 from olympus_core.artifact.bundle import Bundle, load
 from olympus_core.artifact.jsontext import indented
+from olympus_core.artifact.symbolic import symbolic_of
 from olympus_core.base.errors import ArtifactError, UsageError
-from olympus_runtime.buckets import OVERSIZE, BucketManifest, RowArray
+from olympus_runtime.buckets import ALL_SIZES, OVERSIZE, BucketManifest, RowArray
 from olympus_runtime.bundle_file import read_bundle
 from olympus_runtime.manifest import MANIFEST, Member
 from olympus_runtime.signatures import PublicKey, public_keys
@@ -29,6 +30,7 @@ def join_buckets(
     results: Sequence[Mapping[int, int]],
     oversize: str = "refuse",
     proof: int = 0,
+    all_sizes: str | os.PathLike[str] | None = None,
 ) -> BucketManifest:
     """Write one bundle from several: those of one function for different numbers of rows.
 
@@ -36,8 +38,9 @@ def join_buckets(
     `arguments` has, for each array, the elements of one row along each axis with rows, and the fill
     of padded rows: "zeros", "edge" or "mask". `results` has the same without the fill. They must be
     proved: `olympus.verification.prove_rows_independent` returns them. A call with more rows than
-    the largest size is refused, or, with `oversize="split"`, made in several parts. `proof` is the
-    `olympus.verification.PROOF_VERSION` of the proof.
+    the largest size is refused, or, with `oversize="split"`, made in several parts. With
+    `oversize="refine"`, it is made by the program of the bundle `all_sizes`, which `join_symbolic`
+    writes. `proof` is the `olympus.verification.PROOF_VERSION` of the proof.
 
     Raises:
       UsageError: a result cannot be joined from the parts of a split call, or `oversize` is
@@ -50,6 +53,8 @@ def join_buckets(
     """
     if oversize not in OVERSIZE:
         raise UsageError(f"oversize is {' or '.join(OVERSIZE)}, and not {oversize!r:.40}")
+    if (oversize == "refine") != (all_sizes is not None):
+        raise UsageError("oversize = refine needs a bundle for all numbers of rows, and only that")
     sizes = sorted(parts)
     bundles = [load(parts[size], native=False) for size in sizes]
     first = bundles[0].manifest
@@ -78,6 +83,9 @@ def join_buckets(
     if oversize == "split":
         _check_joined(manifest)
     members = {manifest.part(size): Path(parts[size]).read_bytes() for size in sizes}
+    if all_sizes is not None:
+        _check_all_sizes(manifest, all_sizes)
+        members[ALL_SIZES] = Path(all_sizes).read_bytes()
     records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
     joined = replace(manifest, members=records)
     content = f"{indented(joined.to_data(), sort_keys=True)}\n".encode("ascii")
@@ -117,6 +125,19 @@ def _check_same(one: Bundle, other: Bundle) -> None:
         facts.append((bundle.manifest.function, bundle.manifest.entry, arrays, trees))
     if facts[0] != facts[1]:
         raise ArtifactError(f"{one.path} and {other.path} are bundles of different functions")
+
+
+def _check_all_sizes(manifest: BucketManifest, path: str | os.PathLike[str]) -> None:
+    """Raise ArtifactError unless a bundle has the function for all numbers of rows."""
+    own = symbolic_of(path)
+    names = [x.name for x in (*own.arguments, *own.results)]
+    expected = [x.name for x in (*manifest.arguments, *manifest.results)]
+    if (own.function, names) != (manifest.function, expected):
+        raise ArtifactError(f"{path} has another function than '{manifest.function}'")
+    if own.variables != (manifest.symbol,):
+        raise ArtifactError(
+            f"{path} has the sizes {', '.join(own.variables)}, and not only {manifest.symbol}"
+        )
 
 
 def _check_joined(manifest: BucketManifest) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 from olympus_core.artifact import container
 from olympus_core.artifact.jsontext import indented
 from olympus_core.base.errors import ArtifactError
-from olympus_runtime.buckets import BucketManifest
-from olympus_runtime.bundle_file import program_manifest, read_bundle, read_part
+from olympus_runtime.bundle_file import first_program, program_manifest, read_bundle
 from olympus_runtime.manifest import MANIFEST, Member
 from olympus_runtime.signatures import PublicKey, public_keys
 from olympus_runtime.weight_bundles import PROGRAM, WEIGHTS, WeightManifest
@@ -50,10 +49,9 @@ def join_weights(
     manifest = file.manifest
     if isinstance(manifest, WeightManifest):
         raise ArtifactError(f"{program} has weights already")
-    if isinstance(manifest, BucketManifest):
-        file = read_part(file, manifest.sizes[0])
     source = Path(next(iter(weights.values())))
-    list(bound_values(program_manifest(file).signature, arrays, source))  # it compares them
+    signature = program_manifest(first_program(file)).signature
+    list(bound_values(signature, arrays, source))  # it compares them
     members = {PROGRAM: Path(program).read_bytes(), WEIGHTS: safetensors(arrays)}
     records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
     joined = WeightManifest(

@@ -15,7 +15,7 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 import olympus_runtime
-from olympus import artifact
+from olympus import artifact, export
 from olympus.errors import ArtifactError, UsageError
 from olympus.verification import prove_rows_independent
 from olympus_core.artifact import container
@@ -60,6 +60,8 @@ def joined(folder: Path, function: Callable[..., Any] = model, **options: Any) -
             name=f"model@b={size}",
             entry="m:model",
         )
+    if options.get("oversize") == "refine":
+        options["all_sizes"] = all_sizes(folder, function)
     artifact.join_buckets(
         folder / "model.olympus",
         {size: folder / f"{size}.olympus" for size in SIZES},
@@ -70,6 +72,15 @@ def joined(folder: Path, function: Callable[..., Any] = model, **options: Any) -
         **options,
     )
     return folder / "model.olympus"
+
+
+def all_sizes(folder: Path, function: Callable[..., Any]) -> Path:
+    """Write the bundle for all numbers of rows."""
+    (b,) = export.symbolic_shape("b", constraints=["b <= 100"])
+    arguments = [spec(4, 3), spec(b, 4), spec(b, dtype="bool")]
+    lowered = olympus.jit(function).trace(*arguments[: function.__code__.co_argcount]).lower()
+    artifact.join_symbolic(folder / "all.olympus", lowered, [({"b": 1}, folder / "1.olympus")])
+    return folder / "all.olympus"
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +107,9 @@ def test_a_call_has_the_results_without_padding(path: Path, count: int) -> None:
 
 def test_a_size_is_loaded_when_it_is_needed(path: Path) -> None:
     program = olympus_runtime.load(path)
-    assert [*program._parts] == [1]
+    assert [*program._parts] == ["b=1.olympus"]
     program(W, rows(3))
-    assert [*program._parts] == [1, 4]
+    assert [*program._parts] == ["b=1.olympus", "b=4.olympus"]
     assert program.sizes == SIZES
     assert repr(program) == f"<program 'model' of {path} for b = 1, 4, 16>"
 
@@ -248,4 +259,28 @@ def test_bundles_of_other_functions_are_not_joined(path: Path, tmp_path: Path) -
     with pytest.raises(ArtifactError, match="bundles of different functions"):
         artifact.join_buckets(
             tmp_path / "m.olympus", parts, name="m", symbol="b", arguments=[], results=[]
+        )
+
+
+def test_more_rows_are_refined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", str(tmp_path / "store"))
+    path = joined(tmp_path, oversize="refine")
+    program = olympus_runtime.load(path)
+    for count in (3, 17, 40):
+        x = rows(count)
+        got, want = program(W, x), model(W, x, np.ones(count, bool))
+        for name in want:
+            np.testing.assert_allclose(got[name], want[name], rtol=2e-5, atol=1e-6)
+    assert len(list((tmp_path / "store").rglob("*.refined"))) == 2
+    with pytest.raises(TypeError, match="the constraint b <= 100 does not hold for b = 101"):
+        program(W, rows(101))
+    with pytest.raises(UsageError, match="refine needs a bundle for all numbers"):
+        artifact.join_buckets(
+            path,
+            {1: tmp_path / "1.olympus"},
+            name="m",
+            symbol="b",
+            arguments=[({}, "zeros")] * 3,
+            results=[{}] * 3,
+            oversize="refine",
         )

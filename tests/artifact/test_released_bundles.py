@@ -1,8 +1,8 @@
 """A bundle of every released schema version is loaded and computes the same results.
 
-`released/` has one for each version, `schema<VERSION>.zip`, and `buckets<VERSION>.zip` for several
-numbers of rows. `pytest tests/artifact --update-golden` writes that of a new version; a file that
-exists is never written again.
+`released/` has one for each version: `schema<VERSION>.zip` of one program, and for the others
+`buckets<VERSION>.zip`, `weights<VERSION>.zip` and `symbolic<VERSION>.zip`. `pytest tests/artifact
+--update-golden` writes that of a new version; a file that exists is never written again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import olympus
 import olympus.numpy as jnp
 import olympus_runtime
 from olympus import artifact
-from olympus_runtime.buckets import BUCKETS_VERSION
-from tests.artifact import test_buckets
+from olympus_core.artifact.weights import safetensors
+from tests.artifact import test_buckets, test_symbolic
 from tests.artifact.bundles import members_of, save, struct
 
 FOLDER = Path(__file__).parent / "released"
@@ -55,13 +55,34 @@ def write_buckets(path: Path, folder: Path) -> None:
     path.write_bytes(test_buckets.joined(folder, test_buckets.rows_alone).read_bytes())
 
 
+def write_weights(path: Path, folder: Path) -> None:
+    weights = folder / "w.safetensors"
+    weights.write_bytes(safetensors({"w": test_buckets.W}))
+    program = test_buckets.joined(folder, test_buckets.rows_alone)
+    artifact.join_weights(path, program, {"w": weights})
+
+
+def write_symbolic(path: Path, folder: Path) -> None:
+    path.write_bytes(test_symbolic.joined(folder).read_bytes())
+
+
+#: The samples of bundles that contain others, with the functions that write them.
+JOINED = {
+    f"buckets{artifact.BUCKETS_VERSION}": write_buckets,
+    f"weights{artifact.WEIGHTS_VERSION}": write_weights,
+    f"symbolic{artifact.SYMBOLIC_VERSION}": write_symbolic,
+}
+
+
 def test_every_schema_version_has_a_bundle(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    newest, buckets = file_of(artifact.SCHEMA_VERSION), FOLDER / f"buckets{BUCKETS_VERSION}.zip"
+    newest, joined = file_of(artifact.SCHEMA_VERSION), {x: FOLDER / f"{x}.zip" for x in JOINED}
     if pytestconfig.getoption("--update-golden") and not newest.exists():
         write(newest)
-    if pytestconfig.getoption("--update-golden") and not buckets.exists():
-        write_buckets(buckets, tmp_path)
-    assert {*FOLDER.iterdir()} >= {buckets, *map(file_of, VERSIONS)}, "use --update-golden"
+    for name, path in joined.items():
+        if pytestconfig.getoption("--update-golden") and not path.exists():
+            (tmp_path / name).mkdir()
+            JOINED[name](path, tmp_path / name)
+    assert {*FOLDER.iterdir()} >= {*joined.values(), *map(file_of, VERSIONS)}, "--update-golden"
     for path in FOLDER.iterdir():
         manifest = json.loads(members_of(path)["manifest.json"])
         assert path.stem.endswith(str(manifest["schema_version"]))
@@ -102,3 +123,17 @@ def test_a_bundle_of_several_numbers_of_rows_is_called(path: Path) -> None:
         x = np.arange(4 * rows, dtype="float32").reshape(rows, 4) / 64
         expected = np.tanh(x @ test_buckets.W)
         np.testing.assert_allclose(program(test_buckets.W, x), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("weights*.zip")), ids=lambda path: path.stem)
+def test_a_bundle_with_weights_is_called(path: Path) -> None:
+    x = np.arange(12, dtype="float32").reshape(3, 4) / 64
+    expected = np.tanh(x @ test_buckets.W)
+    np.testing.assert_allclose(olympus_runtime.load(path)(x), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("symbolic*.zip")), ids=lambda path: path.stem)
+def test_a_bundle_with_symbolic_sizes_is_called(path: Path) -> None:
+    program = olympus_runtime.load(path)
+    for b, d in ((8, 2), (12, 3)):
+        test_symbolic.check(program, b, d)

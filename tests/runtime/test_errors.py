@@ -151,7 +151,7 @@ def test_native_code_is_not_loaded_if_it_is_not_trusted(
     def refuse(*_: object) -> None:
         raise AssertionError("native code was loaded")
 
-    monkeypatch.setattr("olympus_runtime.program.load_executable", refuse)
+    monkeypatch.setattr("olympus_runtime.loading.load.load_executable", refuse)
     check(olympus_runtime.load(bundle, native=False))
     with pytest.raises(errors.ArtifactError, match="loaded with native=False"):
         olympus_runtime.load(bundle, native=False, recompile=False)

@@ -10,8 +10,9 @@ import pytest
 
 import olympus_runtime
 from olympus import errors
-from olympus_runtime import accelerators, program
+from olympus_runtime import accelerators
 from olympus_runtime.cpu import cpu_client
+from olympus_runtime.loading import load as loading
 from tests.artifact.bundles import change_manifest, python
 from tests.runtime.test_program import check
 
@@ -69,7 +70,7 @@ def test_an_attached_accelerator_is_preferred(
         clients.append(backend)
         return cpu_client()
 
-    monkeypatch.setattr(program, "_client", client)
+    monkeypatch.setattr(loading, "_client", client)
     loaded = olympus_runtime.load(platforms, requested)
     assert loaded.backend == used and clients == [used]
     check(loaded)

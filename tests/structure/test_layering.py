@@ -20,11 +20,12 @@ PACKAGES = ("olympus_runtime", "olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_runtime": [
         *("version", "quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
-        *("manifest", "arguments", "buckets", "weight_bundles", "reading", "signatures"),
+        *("manifest", "arguments", "symbolic", "buckets", "weight_bundles", "reading"),
+        "signatures",
         "bundle_file",
         "weights",
         *("bindings", "messages", "cpu", "accelerators", "buffers", "checks", "executable"),
-        "program",
+        "loading",
     ],
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
@@ -75,7 +76,12 @@ MAX_FOLDERS = 25
 NAMESPACES = ["lax", "numpy", "special", "random", "nn", "scipy"]
 DOORS = {
     "jaxlib": (
-        *("olympus_runtime/bindings.py", "olympus_runtime/cpu.py", "olympus_core/base/tree.py"),
+        *(
+            "olympus_runtime/bindings.py",
+            "olympus_runtime/cpu.py",
+            "olympus_runtime/loading/refining.py",
+        ),
+        "olympus_core/base/tree.py",
         *("olympus_core/mlir/bindings.py", "olympus_core/xla/runtime/profiler.py"),
     ),
     "rich": ("olympus_cli/terminal/console.py",),

@@ -2,6 +2,7 @@
 
     results/v1/ab/abcd....result    a result that this user compiled
     results/v1/ab/abcd....fetched   a result of a remote store
+    results/v1/ab/abcd....refined   a program that a loaded bundle was compiled to for some sizes
     results/v1/ab/abcd....lock      the lock of a key that is compiled now
 
 A file is written under another name, flushed to the disk and renamed, so that no reader finds a
@@ -31,10 +32,12 @@ from olympus_cli.builder.results.locks import key_lock, remove_unused
 from olympus_cli.builder.results.new_files import UNFINISHED, make_folders, write_new
 from olympus_cli.builder.results.result import CompilationResult
 
-Kind = Literal["result", "fetched"]
+Kind = Literal["result", "fetched", "refined"]
 
 _VERSION = "v1"  # another form of the folder has another name
+#: The kinds of compilation results, which a build reads; `olympus_runtime` writes the others.
 _KINDS: tuple[Kind, ...] = ("result", "fetched")
+_ALL_KINDS: dict[str, Kind] = {"result": "result", "fetched": "fetched", "refined": "refined"}
 #: Errors of a store that a user cannot write, such as in a container: it is not used.
 _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
 
@@ -125,15 +128,14 @@ class LocalStore:
         """Yield the files of all results, in no particular order; links are left out."""
         for path in self._below():
             key, _, kind = path.name.partition(".")
-            if kind not in _KINDS or len(key) != 64:
+            if kind not in _ALL_KINDS or len(key) != 64:
                 continue
             with suppress(OSError):
                 status = os.stat(path, follow_symlinks=False)
                 if not stat.S_ISREG(status.st_mode):
                     continue
-                chosen: Kind = "result" if kind == "result" else "fetched"
                 size, used, inode = status.st_size, status.st_mtime, status.st_ino
-                yield StoredFile(path, key, chosen, size, used, inode)
+                yield StoredFile(path, key, _ALL_KINDS[kind], size, used, inode)
 
     def remove_leftovers(self) -> None:
         """Remove the unfinished files and the locks of processes that were killed."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from olympus.artifact import stored_executable
 from olympus.errors import ArtifactError, OlympusError
 from olympus.files import open_regular, read_regular
 from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, Header, decoded, read_header
@@ -30,6 +31,7 @@ _STAMP = "cleaned"  # the file whose time of modification is that of the last re
 class Listed(NamedTuple):
     """A file of the store with its header; None for a file that cannot be used, with the `problem`.
 
+    The header of a program that was compiled when a bundle was loaded is None too.
     `is_damaged` is False if the file cannot be read now, or is not trusted.
     """
 
@@ -49,6 +51,8 @@ def _last_used_first(store: LocalStore) -> list[StoredFile]:
 
 
 def _with_header(file: StoredFile) -> Listed:
+    if file.kind == "refined":
+        return Listed(file, None)
     try:
         with open_regular(file.path, MAX_BYTES, follow_links=False) as content:
             return Listed(file, read_header(content, file.key))
@@ -66,7 +70,12 @@ def unusable(store: LocalStore) -> Iterator[Listed]:
     for file in store.files():
         trust = store.trust if file.kind == "fetched" else ()
         try:
-            decoded(read_regular(file.path, MAX_BYTES, follow_links=False), file.key, trust)
+            content = read_regular(file.path, MAX_BYTES, follow_links=False)
+            if file.kind == "refined":
+                if stored_executable(content, file.key) is None:
+                    yield Listed(file, None, "its SHA-256 is another one", is_damaged=True)
+                continue
+            decoded(content, file.key, trust)
         except FileNotFoundError:  # another process removed it
             continue
         except OSError as error:

@@ -14,6 +14,7 @@ from click.testing import Result
 from olympus.artifact import new_key
 from olympus_cli.builder.results import maintenance
 from olympus_cli.builder.results.local import LocalStore
+from olympus_runtime.loading import result_store
 from tests.cli.builder.results.sample_results import entry, key_of
 
 Invoke = Callable[..., Result]
@@ -136,3 +137,18 @@ def test_the_store_of_a_project_is_used(
     monkeypatch.setenv("OLYMPUS_CACHE_DIR", "")
     (folder / "olympus.toml").unlink()
     assert invoke("cache", "path").exit_code == 2
+
+
+def test_a_program_of_a_loaded_bundle_is_listed_and_verified(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", str(folder / "store"))
+    key = "ab" * 32
+    result_store.write(key, b"code")
+    (path,) = (folder / "store").rglob("*.refined")
+    shown = invoke("cache", "list").stdout
+    assert "a bundle with symbolic sizes" in shown and key[:12] in shown
+    assert invoke("cache", "verify").stdout == "1 result: all intact\n"
+    path.write_bytes(path.read_bytes() + b"?")
+    assert invoke("cache", "verify").exit_code == 5
+    assert not path.exists()

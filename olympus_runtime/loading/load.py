@@ -1,147 +1,36 @@
-"""Loading of a bundle, and the program in it, called like the function that it was built from."""
+"""Loading of a bundle: the choice of its program for this machine."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from olympus_runtime.arguments import ArgumentMatcher
-from olympus_runtime.bindings import JAXLIB_VERSION
+from olympus_runtime.bindings import JAXLIB_VERSION, JaxRuntimeError
 from olympus_runtime.buckets import BucketManifest, BucketProgram
 from olympus_runtime.bundle_file import (
     BundleFile,
     program_manifest,
     read_bundle,
-    read_part,
+    read_member,
     without_weights,
 )
 from olympus_runtime.cpu import cpu_client
-from olympus_runtime.errors import ArtifactError, BackendError, SignatureError, UsageError
-from olympus_runtime.executable import Array, RunningProgram, compile_program, load_executable
+from olympus_runtime.errors import ArtifactError, BackendError, UsageError
+from olympus_runtime.executable import RunningProgram, compile_program, load_executable
 from olympus_runtime.host import COMPILERS, Host
-from olympus_runtime.manifest import (
-    ArrayInfo,
-    Manifest,
-    Signature,
-    StoredExecutable,
-    type_text,
-)
+from olympus_runtime.loading import result_store
+from olympus_runtime.loading.program import Program
+from olympus_runtime.loading.symbolic_program import SymbolicProgram
+from olympus_runtime.manifest import ArrayInfo, Manifest, StoredExecutable
 from olympus_runtime.signatures import PublicKey, public_keys
+from olympus_runtime.symbolic.manifest import SymbolicManifest, part_name, sizes_text
+from olympus_runtime.symbolic.sizes import SymbolicShape
 from olympus_runtime.weight_bundles import WEIGHTS, WeightManifest
 from olympus_runtime.weights import BoundProgram, read_weights, weights_in
-
-#: The dtypes of Python's numbers; without a dtype of their own they also take the wider one.
-_PYTHON = {
-    bool: "bool",
-    int: "int32 int64",
-    float: "float32 float64",
-    complex: "complex64 complex128",
-}
-#: 64-bit values are narrowed, as by OLYMPUS.
-_NARROWED = {
-    "int64": "int32",
-    "uint64": "uint32",
-    "float64": "float32",
-    "complex128": "complex64",
-}
-
-
-class Program:
-    """A loaded program: called like its function, with NumPy arrays.
-
-    Calls wait for their results, and several threads may call at the same time.
-    `backend` is the one that it runs on; `executable` is None if it was compiled again.
-    """
-
-    def __init__(
-        self, file: BundleFile, run: RunningProgram, backend: str, stored: StoredExecutable | None
-    ) -> None:
-        self.path, self.manifest = file.path, program_manifest(file)
-        self.backend, self.executable = backend, stored
-        self._run = run
-        self._matcher = ArgumentMatcher(self.manifest.function, self.signature)
-        arguments = self.signature.arguments
-        self._types = [(a.dtype, a.shape) for a in arguments]
-        self._result_tree = self.signature.result_tree
-        self._is_single = self._result_tree.kind == "leaf"
-        args, named = self.signature.argument_tree.items
-        self._is_flat = not named.items and all(node.kind == "leaf" for node in args.items)
-
-    @property
-    def signature(self) -> Signature:
-        """The arguments and results: names, types and trees."""
-        return self.manifest.signature
-
-    @property
-    def executables(self) -> tuple[StoredExecutable, ...]:
-        """The executables in the bundle."""
-        return self.manifest.executables
-
-    def __repr__(self) -> str:
-        return f"<program {self.manifest.name!r} of {self.path} on the {self.backend}>"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program on arguments of the compiled types.
-
-        Raises SignatureError (a TypeError) that lists the arguments of another type or structure,
-        BackendError if the program fails, and CompileError if the memory is too small.
-        """
-        if self._is_flat and not kwargs and len(args) == len(self._types):
-            leaves: Sequence[Any] = args
-        else:
-            leaves = self._matcher.leaves(args, kwargs)
-        results = self.flat(leaves)
-        return results[0] if self._is_single else self._result_tree.build(iter(results))
-
-    def flat(self, leaves: Sequence[Any]) -> Sequence[Array]:
-        """Return the results of a call in flattened order, for arguments in flattened order.
-
-        Raises as a call.
-        """
-        for x, (dtype, shape) in zip(leaves, self._types, strict=True):
-            if x.__class__ is not np.ndarray or x.dtype != dtype or x.shape != shape:
-                return self._run(self._converted(leaves))
-        return self._run(leaves)
-
-    def _converted(self, leaves: Sequence[Any]) -> list[Array]:
-        """Return the arguments as arrays of the program's types."""
-        arrays, wrong = [], []
-        for x, argument in zip(leaves, self.signature.arguments, strict=True):
-            array = _as_array(x, argument)
-            if (array.dtype, array.shape) != (argument.dtype, argument.shape):
-                wrong.append(
-                    f"Argument '{argument.name}' compiled with "
-                    f"{type_text(argument.dtype, argument.shape)} "
-                    f"and called with {type_text(array.dtype, array.shape)}"
-                )
-            arrays.append(array)
-        if wrong:
-            raise SignatureError(
-                "Argument types differ from the types for which this computation was compiled. "
-                "The mismatches are:\n" + "\n".join(wrong)
-            )
-        return arrays
-
-
-def _as_array(x: Any, argument: ArrayInfo) -> Array:
-    """Return an argument as an array; of the program's dtype if it is narrowed, or a number."""
-    wanted = argument.dtype.name
-    try:
-        if wanted in _PYTHON.get(type(x), "").split():
-            return np.asarray(x, argument.dtype)
-        array = np.asarray(x)
-    except (ValueError, TypeError, OverflowError) as exc:
-        raise SignatureError(f"the argument {argument.name!r} is not an array: {exc}") from None
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    narrowed = _NARROWED.get(array.dtype.name)
-    if narrowed is not None and array.dtype != argument.dtype:
-        return array.astype(narrowed)
-    return array
 
 
 class _Loader:
@@ -172,6 +61,10 @@ class _Loader:
                 hint=f"compile it with olympus.artifact.load({str(path)!r}).compiled()",
             )
         raw = compile_program(self.file.members[manifest.programs["cpu"]], cpu_client())
+        return self.compiled(raw)
+
+    def compiled(self, raw: Any) -> Program:
+        """Return the program of an executable that was compiled here for the CPU."""
         return self._program(raw, "cpu", None)
 
     def _fitting(self) -> Program | None:
@@ -209,6 +102,87 @@ class _Loader:
         return f"{path} has no executable for {self.backend or 'any device'} (it has: {contents})"
 
 
+class _SymbolicLoader:
+    """The programs of a bundle with symbolic sizes: those in it, and those compiled here."""
+
+    def __init__(
+        self, file: BundleFile, manifest: SymbolicManifest, backend: str | None, native: bool
+    ) -> None:
+        self.file, self.manifest, self.backend, self.native = file, manifest, backend, native
+        self.first = read_member(file, part_name(manifest.sizes[0]))
+
+    def program(self, sizes: Mapping[str, int], recompile: bool) -> Program:
+        """Return the program for sizes: of the bundle, of the user's store, or compiled."""
+        if (name := part_name(sizes)) in self.file.members:
+            return _Loader(read_member(self.file, name), self.backend, self.native).program(
+                recompile
+            )
+        if not recompile:
+            compiled = " and ".join(map(sizes_text, self.manifest.sizes))
+            raise ArtifactError(
+                f"{self.file.path} has no executable for {sizes_text(sizes)}, and only for "
+                f"{compiled}",
+                hint="its program can be compiled for other sizes: allow recompiling",
+            )
+        if self.backend not in (None, "cpu") or "cpu" not in self.manifest.programs:
+            programs = ", ".join(self.manifest.programs)
+            raise ArtifactError(
+                f"{self.file.path} has no executable for {sizes_text(sizes)}, and olympus_runtime "
+                f"compiles only for the CPU (it was lowered for {programs})",
+                hint="build a bundle with the key `at` for these sizes",
+            )
+        return self._refined(sizes)
+
+    def _refined(self, sizes: Mapping[str, int]) -> Program:
+        member = self.manifest.programs["cpu"]
+        first = program_manifest(self.first)
+        options = sorted(first.compiler_options.items())
+        digest = self.manifest.members[member].sha256
+        key = result_store.key_of(digest, sorted(sizes.items()), options, *_compiler_facts())
+        raw = None
+        if (content := result_store.read(key)) is not None:
+            with suppress(ArtifactError):  # jaxlib's own bytes are damaged
+                raw = load_executable(content, cpu_client())
+        if raw is None:
+            from olympus_runtime.loading.refining import refined_program  # it loads MLIR
+
+            symbolic = self.manifest.arguments
+            dynamic = {
+                i: x.at(sizes)
+                for i, x in enumerate(symbolic)
+                if any(not isinstance(n, int) for n in x.shape)
+            }
+            program = refined_program(self.file.members[member], dynamic)
+            raw = compile_program(program, cpu_client(), options)
+            with suppress(JaxRuntimeError):  # XLA cannot write some executables
+                result_store.write(key, bytes(raw.serialize()))
+        shapes = [[x.at(sizes) for x in group] for group in self._arrays()]
+        signature = first.signature
+        static = replace(
+            signature,
+            arguments=_with_shapes(signature.arguments, shapes[0]),
+            results=_with_shapes(signature.results, shapes[1]),
+        )
+        manifest = replace(first, signature=static, executables=())
+        loader = _Loader(replace(self.first, manifest=manifest), "cpu", self.native)
+        return loader.compiled(raw)
+
+    def _arrays(self) -> tuple[Sequence[SymbolicShape], Sequence[SymbolicShape]]:
+        return self.manifest.arguments, self.manifest.results
+
+
+def _with_shapes(
+    arrays: Sequence[ArrayInfo], shapes: Sequence[tuple[int, ...]]
+) -> tuple[ArrayInfo, ...]:
+    return tuple([replace(x, shape=shape) for x, shape in zip(arrays, shapes, strict=True)])
+
+
+def _compiler_facts() -> tuple[object, ...]:
+    """Return the properties of this process that a compilation for the CPU depends on."""
+    host, flags = Host.here(), os.environ.get("XLA_FLAGS", "")
+    return JAXLIB_VERSION, host.system, host.machine, host.cpu_features, flags, os.cpu_count()
+
+
 def _label(stored: StoredExecutable) -> str:
     return " ".join(filter(None, (stored.backend, stored.device)))
 
@@ -236,6 +210,9 @@ def _misfit(stored: StoredExecutable, manifest: Manifest) -> str | None:
     return next(misfits, None)
 
 
+#: A program without weights of its own.
+LoadedProgram = Program | BucketProgram | SymbolicProgram
+
 _PREFERRED = ("tpu", "gpu", "cpu")
 _RECOMPILE = "it can be compiled again from the StableHLO in the bundle: allow recompiling"
 
@@ -248,7 +225,7 @@ def load(
     recompile: bool = True,
     trust: PublicKey | Sequence[PublicKey] | None = None,
     weights: str | os.PathLike[str] | None = None,
-) -> Program | BucketProgram | BoundProgram:
+) -> LoadedProgram | BoundProgram:
     """Read and verify a bundle, and load its program.
 
     The executable that fits this machine is loaded: one for an attached TPU or GPU before the one
@@ -285,13 +262,18 @@ def load(
     return BoundProgram(program, arrays, source)
 
 
-def _program(
-    file: BundleFile, backend: str | None, native: bool, recompile: bool
-) -> Program | BucketProgram:
-    if isinstance(file.manifest, BucketManifest):
-        return BucketProgram(
-            file.path,
-            file.manifest,
-            lambda size: _Loader(read_part(file, size), backend, native).program(recompile),
+def _program(file: BundleFile, backend: str | None, native: bool, recompile: bool) -> LoadedProgram:
+    manifest = file.manifest
+    if isinstance(manifest, SymbolicManifest):
+        symbolic = _SymbolicLoader(file, manifest, backend, native)
+        signature = program_manifest(symbolic.first).signature
+        return SymbolicProgram(
+            file.path, manifest, signature, lambda sizes: symbolic.program(sizes, recompile)
         )
+    if isinstance(manifest, BucketManifest):
+
+        def load_part(name: str) -> Any:
+            return _program(read_member(file, name), backend, native, recompile)
+
+        return BucketProgram(file.path, manifest, load_part)
     return _Loader(file, backend, native).program(recompile)

@@ -1,0 +1,123 @@
+"""The program of a bundle, called like the function that it was built from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_runtime.arguments import ArgumentMatcher
+from olympus_runtime.bundle_file import BundleFile, program_manifest
+from olympus_runtime.errors import SignatureError
+from olympus_runtime.executable import Array, RunningProgram
+from olympus_runtime.manifest import ArrayInfo, Signature, StoredExecutable, type_text
+
+#: The dtypes of Python's numbers; without a dtype of their own they also take the wider one.
+_PYTHON = {
+    bool: "bool",
+    int: "int32 int64",
+    float: "float32 float64",
+    complex: "complex64 complex128",
+}
+#: 64-bit values are narrowed, as by OLYMPUS.
+_NARROWED = {
+    "int64": "int32",
+    "uint64": "uint32",
+    "float64": "float32",
+    "complex128": "complex64",
+}
+
+
+class Program:
+    """A loaded program: called like its function, with NumPy arrays.
+
+    Calls wait for their results, and several threads may call at the same time.
+    `backend` is the one that it runs on; `executable` is None if it was compiled again.
+    """
+
+    def __init__(
+        self, file: BundleFile, run: RunningProgram, backend: str, stored: StoredExecutable | None
+    ) -> None:
+        self.path, self.manifest = file.path, program_manifest(file)
+        self.backend, self.executable = backend, stored
+        self._run = run
+        self._matcher = ArgumentMatcher(self.manifest.function, self.signature)
+        arguments = self.signature.arguments
+        self._types = [(a.dtype, a.shape) for a in arguments]
+        self._result_tree = self.signature.result_tree
+        self._is_single = self._result_tree.kind == "leaf"
+        args, named = self.signature.argument_tree.items
+        self._is_flat = not named.items and all(node.kind == "leaf" for node in args.items)
+
+    @property
+    def signature(self) -> Signature:
+        """The arguments and results: names, types and trees."""
+        return self.manifest.signature
+
+    @property
+    def executables(self) -> tuple[StoredExecutable, ...]:
+        """The executables in the bundle."""
+        return self.manifest.executables
+
+    def __repr__(self) -> str:
+        return f"<program {self.manifest.name!r} of {self.path} on the {self.backend}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program on arguments of the compiled types.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type or structure,
+        BackendError if the program fails, and CompileError if the memory is too small.
+        """
+        if self._is_flat and not kwargs and len(args) == len(self._types):
+            leaves: Sequence[Any] = args
+        else:
+            leaves = self._matcher.leaves(args, kwargs)
+        results = self.flat(leaves)
+        return results[0] if self._is_single else self._result_tree.build(iter(results))
+
+    def flat(self, leaves: Sequence[Any]) -> Sequence[Array]:
+        """Return the results of a call in flattened order, for arguments in flattened order.
+
+        Raises as a call.
+        """
+        for x, (dtype, shape) in zip(leaves, self._types, strict=True):
+            if x.__class__ is not np.ndarray or x.dtype != dtype or x.shape != shape:
+                return self._run(self._converted(leaves))
+        return self._run(leaves)
+
+    def _converted(self, leaves: Sequence[Any]) -> list[Array]:
+        """Return the arguments as arrays of the program's types."""
+        arrays, wrong = [], []
+        for x, argument in zip(leaves, self.signature.arguments, strict=True):
+            array = _as_array(x, argument)
+            if (array.dtype, array.shape) != (argument.dtype, argument.shape):
+                wrong.append(
+                    f"Argument '{argument.name}' compiled with "
+                    f"{type_text(argument.dtype, argument.shape)} "
+                    f"and called with {type_text(array.dtype, array.shape)}"
+                )
+            arrays.append(array)
+        if wrong:
+            raise SignatureError(
+                "Argument types differ from the types for which this computation was compiled. "
+                "The mismatches are:\n" + "\n".join(wrong)
+            )
+        return arrays
+
+
+def _as_array(x: Any, argument: ArrayInfo) -> Array:
+    """Return an argument as an array; of the program's dtype if it is narrowed, or a number."""
+    wanted = argument.dtype.name
+    try:
+        if wanted in _PYTHON.get(type(x), "").split():
+            return np.asarray(x, argument.dtype)
+        array = np.asarray(x)
+    except (ValueError, TypeError, OverflowError) as exc:
+        raise SignatureError(f"the argument {argument.name!r} is not an array: {exc}") from None
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    narrowed = _NARROWED.get(array.dtype.name)
+    if narrowed is not None and array.dtype != argument.dtype:
+        return array.astype(narrowed)
+    return array

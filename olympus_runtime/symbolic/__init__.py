@@ -1,0 +1,1 @@
+"""Symbolic sizes, and the manifest of a bundle with such sizes."""

@@ -1,0 +1,146 @@
+"""Bundles with symbolic sizes: the program for all sizes, and bundles of it for some sizes.
+
+The file is a zip file with a manifest of schema version 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from olympus_runtime.errors import DataError
+from olympus_runtime.json_value import JsonValue
+from olympus_runtime.manifest import Member, parse_member
+from olympus_runtime.symbolic.sizes import Expression, Size, SizeConstraint, Sizes, SymbolicShape
+
+SYMBOLIC_VERSION = 4
+
+
+@dataclass(frozen=True)
+class SymbolicManifest:
+    """The content of the manifest: the symbolic shapes, the constraints, and the compiled sizes.
+
+    `programs` names, for each backend lowered for, the member with the StableHLO for all sizes.
+    `sizes` has the values of the variables of each member that is a bundle; the first one has the
+    trees, dtypes and options of the program.
+    """
+
+    name: str
+    entry: str
+    function: str
+    arguments: tuple[SymbolicShape, ...]
+    results: tuple[SymbolicShape, ...]
+    constraints: tuple[SizeConstraint, ...]
+    programs: Mapping[str, str]
+    sizes: tuple[Mapping[str, int], ...]
+    members: Mapping[str, Member]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables in the symbolic sizes."""
+        return self.solver().variables
+
+    def solver(self) -> Sizes:
+        """Return the solver for the variables of a call."""
+        return Sizes(self.arguments, self.constraints)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return JSON-like data, which `parse_symbolic` reads."""
+        shapes = {
+            kind: [{"name": x.name, "shape": list(map(_size_data, x.shape))} for x in group]
+            for kind, group in (("arguments", self.arguments), ("results", self.results))
+        }
+        constraints = [{**vars(c), "difference": c.difference.text} for c in self.constraints]
+        members = {name: vars(member).copy() for name, member in self.members.items()}
+        more = {"constraints": constraints, "sizes": list(map(dict, self.sizes))}
+        version = {"schema_version": SYMBOLIC_VERSION}
+        return {**version, **vars(self), **shapes, **more, "members": members}
+
+
+def part_name(sizes: Mapping[str, int]) -> str:
+    """Return the name of the member with the bundle of some sizes.
+
+    >>> part_name({"b": 64, "d": 8})
+    'b=64,d=8.olympus'
+    """
+    return f"{sizes_text(sizes, ',')}.olympus"
+
+
+def sizes_text(sizes: Mapping[str, int], separator: str = ", ") -> str:
+    """Return the values of variables as text, in the order of their names.
+
+    >>> sizes_text({"b": 64, "d": 8})
+    'b=64, d=8'
+    """
+    return separator.join(f"{name}={value}" for name, value in sorted(sizes.items()))
+
+
+def parse_symbolic(document: JsonValue) -> SymbolicManifest:
+    """Return the manifest in a JSON document of schema version 4.
+
+    Raises:
+      ArtifactError: a field is missing, unknown, or has another form.
+    """
+    fields = document.fields("schema_version", *SymbolicManifest.__dataclass_fields__)
+    members = fields["members"].mapping(parse_member)
+    manifest = SymbolicManifest(
+        name=fields["name"].name(),
+        entry=fields["entry"].text(),
+        function=fields["function"].name(),
+        arguments=fields["arguments"].each(_shape),
+        results=fields["results"].each(_shape),
+        constraints=fields["constraints"].each(_constraint),
+        programs=fields["programs"].mapping(
+            lambda x: x.text() if x.text() in members else x.refuse("the name of a member")
+        ),
+        sizes=fields["sizes"].each(lambda part: part.mapping(JsonValue.size)),
+        members=members,
+    )
+    _check(manifest, fields)
+    return manifest
+
+
+def _check(manifest: SymbolicManifest, fields: Mapping[str, JsonValue]) -> None:
+    """Raise ArtifactError for variables, members or sizes that do not fit each other."""
+    try:
+        variables = manifest.variables
+    except DataError as error:
+        fields["arguments"].fail(f"cannot be used: {error}")
+    for result in manifest.results:
+        for n in result.shape:
+            if isinstance(n, Expression) and not n.variables <= set(variables):
+                fields["results"].refuse("shapes with the variables of the arguments")
+    names = {part_name(sizes) for sizes in manifest.sizes}
+    if not names or any(set(sizes) != set(variables) for sizes in manifest.sizes):
+        fields["sizes"].refuse("a value for each variable of each bundle")
+    if not manifest.programs:
+        fields["programs"].refuse("an object with a backend's program")
+    if set(manifest.members) != names | set(manifest.programs.values()):
+        fields["members"].refuse("the programs, and one bundle for each of the sizes")
+
+
+def _size_data(size: Size) -> int | str:
+    return size if isinstance(size, int) else size.text
+
+
+def _shape(value: JsonValue) -> SymbolicShape:
+    fields = value.fields("name", "shape")
+    return SymbolicShape(fields["name"].name(), fields["shape"].each(_size))
+
+
+def _size(value: JsonValue) -> Size:
+    return _expression(value) if isinstance(value.value, str) else value.size()
+
+
+def _expression(value: JsonValue) -> Expression:
+    try:
+        return Expression(value.text())
+    except DataError:
+        value.refuse("an expression of sizes")
+
+
+def _constraint(value: JsonValue) -> SizeConstraint:
+    fields = value.fields("text", "difference", "is_equality")
+    difference = _expression(fields["difference"])
+    return SizeConstraint(fields["text"].name(), difference, fields["is_equality"].flag())
