@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import warnings
 from typing import Any
 
+from olympus_core.api import flags
 from olympus_core.base.context import SWITCHES, checked, set_process, state
 from olympus_core.base.errors import ConfigError, OlympusWarning
 from olympus_core.primitives.precision import parsed_precision
@@ -221,6 +224,32 @@ class Config:
         """Return the value of an option in this thread; raise ConfigError for an unknown name."""
         option = self._option(name)
         return getattr(state, option) if option in SWITCHES else self._unused.get(option)
+
+    def config_with_absl(self) -> None:
+        """Define the options as flags of absl, which `absl.app.run` parses.
+
+        Raises ImportError if the package `absl-py` is not installed.
+
+        >>> config.config_with_absl()
+        >>> app.run(main)
+        """
+        flags.register(self._flags(), self.update)
+
+    def parse_flags_with_absl(self) -> None:
+        """Set the options that the command line has as flags, such as `--jax_enable_x64`.
+
+        The flags are also defined for absl, if it is installed. Raises ConfigError for a value that
+        an option cannot have.
+
+        >>> config.parse_flags_with_absl()
+        """
+        with contextlib.suppress(ImportError):
+            flags.register(self._flags(), self.update)
+        flags.parse(sys.argv[1:], self._flags(), self.update)
+
+    def _flags(self) -> dict[str, Any]:
+        """Return every option, by the name of its flag, with its value in this thread."""
+        return {f"jax_{name}": self.read(name) for name in (*SWITCHES, *sorted(_WITHOUT_MEANING))}
 
     @property
     def values(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -233,6 +235,40 @@ def test_a_value_that_an_option_cannot_have(name, value):
     with pytest.raises(olympus.errors.TraceError, match=repr(value)):
         getattr(olympus, name.removeprefix("jax_"))(value)
     assert olympus.config.read(name) == before
+
+
+def test_options_are_flags_of_the_command_line(monkeypatch):
+    arguments = ["--jax_enable_x64=true", "--jax_debug_nans", "--other=1", "--", "--jax_x=1"]
+    monkeypatch.setattr("sys.argv", ["script.py", *arguments])
+    olympus.config.parse_flags_with_absl()
+    assert olympus.config.jax_enable_x64
+    assert olympus.config.jax_debug_nans
+    monkeypatch.setattr("sys.argv", ["script.py", "--jax_enable_x64=maybe"])
+    with pytest.raises(ConfigError, match="true or false, not 'maybe'"):
+        olympus.config.parse_flags_with_absl()
+
+
+class Flags(dict[str, types.SimpleNamespace]):
+    """The registered flags, as absl has them."""
+
+    def define(self, name, value, text):
+        self[name] = types.SimpleNamespace(present=False, value=value)
+
+
+def test_options_are_flags_of_absl(monkeypatch):
+    known, after = Flags(), []
+    flags = types.SimpleNamespace(FLAGS=known, DEFINE_bool=known.define, DEFINE_string=known.define)
+    monkeypatch.setitem(sys.modules, "absl.flags", flags)
+    monkeypatch.setitem(
+        sys.modules, "absl.app", types.SimpleNamespace(call_after_init=after.append)
+    )
+    olympus.config.config_with_absl()
+    olympus.config.config_with_absl()  # the flags are there already
+    known["jax_debug_nans"] = types.SimpleNamespace(present=True, value=True)
+    assert not olympus.config.jax_debug_nans
+    for call in after:
+        call()
+    assert olympus.config.jax_debug_nans
 
 
 def test_an_option_without_a_meaning_is_accepted_with_one_warning():
