@@ -108,6 +108,7 @@ if _typing.TYPE_CHECKING:
     from olympus import analysis as analysis
     from olympus import artifact as artifact
     from olympus import core as core
+    from olympus import custom_batching as custom_batching
     from olympus import debug as debug
     from olympus import experimental as experimental
     from olympus import extend as extend
@@ -118,12 +119,16 @@ if _typing.TYPE_CHECKING:
     from olympus import test_util as test_util
     from olympus import typing as typing
     from olympus import verification as verification
+    from olympus_core.api.forward_backward import fwd_and_bwd as fwd_and_bwd
+    from olympus_core.api.forward_backward import named_call as named_call
+    from olympus_core.control.custom_gradient import custom_gradient as custom_gradient
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         "analysis",
         "artifact",
         "core",
+        "custom_batching",
         "debug",
         "experimental",
         "export",
@@ -135,4 +140,8 @@ else:
         "test_util",
         "typing",
         "verification",
+        elsewhere={
+            "olympus_core.api.forward_backward": ("fwd_and_bwd", "named_call"),
+            "olympus_core.control.custom_gradient": ("custom_gradient",),
+        },
     )

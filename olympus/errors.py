@@ -46,6 +46,7 @@ from olympus_core.base.errors import TransformError as TransformError
 from olympus_core.base.errors import TreeError as TreeError
 from olympus_core.base.errors import TypePromotionError as TypePromotionError
 from olympus_core.base.errors import UnboundAxisError as UnboundAxisError
+from olympus_core.base.errors import UndefinedRuleError as UndefinedRuleError
 from olympus_core.base.errors import UnsupportedError as UnsupportedError
 from olympus_core.base.errors import UsageError as UsageError
 from olympus_core.base.lazy_modules import why_absent as why_absent

@@ -215,6 +215,7 @@ from olympus_core.primitives.random import RandomAlgorithm as RandomAlgorithm
 
 if _typing.TYPE_CHECKING:
     from olympus.lax import linalg as linalg
+    from olympus_core.control.composite import composite as composite
     from olympus_core.control.custom_root import custom_root as custom_root
     from olympus_core.control.linear_solve import custom_linear_solve as custom_linear_solve
 
@@ -224,6 +225,7 @@ else:  # the operations themselves too, under the names that programs on the IR 
         __name__,
         "linalg",
         elsewhere={
+            "olympus_core.control.composite": ("composite",),
             "olympus_core.control.custom_root": ("custom_root",),
             "olympus_core.control.linear_solve": ("custom_linear_solve",),
         },

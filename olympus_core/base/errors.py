@@ -57,6 +57,7 @@ __all__ = [
     "TreeError",
     "TypePromotionError",
     "UnboundAxisError",
+    "UndefinedRuleError",
     "UnsupportedError",
     "UsageError",
 ]
@@ -170,6 +171,10 @@ class TreeError(TraceError, TypeError, ValueError):
 
 class TransformError(TraceError, TypeError, ValueError):
     """Raised when a transformation does not apply to its function or arguments."""
+
+
+class UndefinedRuleError(TransformError, AttributeError):
+    """Raised when a function that needs a rule of its author is called before it has one."""
 
 
 class UnboundAxisError(TransformError, NameError):

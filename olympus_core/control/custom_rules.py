@@ -15,7 +15,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, Protocol, Self
 
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import ConcretizationError, SignatureError, TransformError
+from olympus_core.base.errors import (
+    ConcretizationError,
+    SignatureError,
+    TransformError,
+    UndefinedRuleError,
+)
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.bodies import Body, stage_body
 from olympus_core.control.call import InlineCall
@@ -35,7 +40,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def _bind_positions(
+def bind_positions(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Return all arguments by position, with defaults filled in, as rules take them.
@@ -315,8 +320,9 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
     __wrapped__: Callable[_P, _R]
     #: the call of the staged function
     _primitive: ClassVar[CustomCall]
-    #: the method that sets the rule
+    #: the method that sets the rule, and the beginning of the message for a function without one
     _definer: ClassVar[str]
+    _missing: ClassVar[str]
 
     def __init__(
         self,
@@ -347,13 +353,12 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if not self._defined:
-            raise TransformError(
-                f"no derivative is defined for '{function_name(self.fun)}': "
-                f"call its {self._definer}"
+            raise UndefinedRuleError(
+                f"{self._missing} function {function_name(self.fun)} using {self._definer}."
             )
         if trace.at_base():
             return self.fun(*args, **kwargs)
-        positional = _bind_positions(self.fun, args, kwargs)
+        positional = bind_positions(self.fun, args, kwargs)
         fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )

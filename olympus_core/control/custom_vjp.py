@@ -350,6 +350,7 @@ class custom_vjp(CustomFunction[_P, _R]):
 
     _primitive: ClassVar[CustomCall] = custom_vjp_call_p
     _definer: ClassVar[str] = "defvjp"
+    _missing: ClassVar[str] = "No VJP defined for custom_vjp"
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
+from olympus_core.mlir.attributes import attribute
 from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.sharding import PartitionSpec
@@ -349,6 +350,26 @@ class LoweringContext:
             name_of, value = xla.NOINLINE_ATTRIBUTE
             attributes[name_of] = mlir.parsed_attr(value)
         return list(mlir.op("func.call", types, operands, attributes).results)
+
+    def composite(
+        self,
+        program: Olympuspr,
+        name: str,
+        operands: Sequence[ir.Value],
+        attributes: dict[str, Any],
+        version: int,
+    ) -> list[ir.Value]:
+        """Emit a composite operation whose decomposition is the function of `program`."""
+        symbol = _function_for(self.module, program, name, is_outlined=False)
+        types = [mlir.tensor_type(a) for a in program.out_avals]
+        given = {
+            "name": mlir.string_attr(name),
+            "decomposition": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context()),
+            "composite_attributes": attribute(attributes),
+            "version": mlir.i32_attr(version),
+        }
+        values = (*dynamic.variables(), *operands)
+        return list(mlir.op("stablehlo.composite", types, values, given).results)
 
     def apply(
         self, fun: Callable[..., Any], operands: Sequence[ir.Value], **options: Any

@@ -15,6 +15,7 @@ from tests.library.oracle import check, row
 NAMESPACES = [
     "",
     ".ad_checkpoint",
+    ".custom_batching",
     ".custom_derivatives",
     ".debug",
     ".extend",

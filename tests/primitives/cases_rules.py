@@ -53,6 +53,27 @@ def _linear_solve(lax: Any, a: Any, b: Any) -> Any:
     return lax.custom_linear_solve(product, b, substitute, substitute_back)
 
 
+def _custom_vmap(lax: Any, x: Any) -> Any:
+    if lax is jax.lax:  # its own has no reverse derivative
+        return lax.mul(lax.sin(x), x)
+    f = olympus.custom_batching.custom_vmap(lambda v: lax.mul(lax.sin(v), v))
+    f.def_vmap(lambda size, mapped, v: (lax.mul(lax.sin(v), v), mapped[0]))
+    return f(x)
+
+
+def _linear_call(lax: Any, x: Any, r: Any) -> Any:
+    if lax is jax.lax:  # its own cannot be mapped
+        return lax.mul(x, r)
+    by = lax.mul
+    return olympus.custom_derivatives.linear_call(by, lambda r, ct: by(ct, r), r, x)
+
+
+def _composite(lax: Any, x: Any) -> Any:
+    if lax is jax.lax:  # its own cannot be mapped
+        return lax.mul(lax.sin(x), x)
+    return lax.composite(lambda v, **_: lax.mul(lax.sin(v), v), "my.product", 2)(x, axis=1)
+
+
 def _constant(lax: Any, x: Any) -> Any:
     """A rule that closes over an array leaves it behind in a nested program."""
     ox = of(lax)
@@ -121,6 +142,9 @@ CASES: list[Case] = [
     # forward mode is not to be had of it: tests/control/test_custom_rules.py has its laws
     Case("custom_vjp_call", _custom_vjp, (arg(4),), differentiable=()),
     Case("custom_linear_solve", _linear_solve, (arg(3, low=0.5), arg(2))),
+    Case("custom_vmap_call", _custom_vmap, (arg(4),)),
+    Case("linear_call", _linear_call, (arg(4), arg(4)), differentiable=(0,)),
+    Case("composite", _composite, (arg(4),), differentiable=()),
     Case("constant", _constant, (arg(4),)),
     Case("name", _name, (arg(4),), ("float32", "complex64")),
     Case(

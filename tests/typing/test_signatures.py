@@ -73,6 +73,13 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.files.parse_json": ("return", "what JSON has"),
     "olympus.files.to_data": ("value return", "a record, and what JSON has"),
     "olympus.files.typed": ("kind return", "a type, and a value of it"),
+    "olympus.custom_gradient": ("fun", "a user's function of any arguments"),
+    "olympus.custom_derivatives.custom_gradient": ("fun", "a user's function of any arguments"),
+    "olympus.custom_derivatives.custom_vjp_primal_tree_values": ("tree_of_primals return", "trees"),
+    "olympus.custom_derivatives.linear_call": ("residual_args linear_args return", "trees"),
+    "olympus.custom_derivatives.zero_from_primal": ("val return", "array-like values"),
+    "olympus.lax.custom_linear_solve": ("b return", "trees"),
+    "olympus.lax.custom_root": ("initial_guess solve tangent_solve return", "trees and solvers"),
     "olympus.closure_convert": ("example_args", "the arguments of a user's function"),
     "olympus.custom_derivatives.closure_convert": (
         "example_args",

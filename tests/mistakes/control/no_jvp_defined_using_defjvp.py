@@ -5,4 +5,4 @@ import olympus
 X = np.float32(0.7)
 
 olympus.custom_jvp(lambda x: x)(X)
-# TransformError: no derivative is defined for '<lambda>': call its defjvp
+# UndefinedRuleError: No JVP defined for custom_jvp function <lambda> using defjvp.

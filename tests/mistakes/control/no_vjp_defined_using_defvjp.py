@@ -5,4 +5,4 @@ import olympus
 X = np.float32(0.7)
 
 olympus.custom_vjp(lambda x: x)(X)
-# TransformError: no derivative is defined for '<lambda>': call its defvjp
+# UndefinedRuleError: No VJP defined for custom_vjp function <lambda> using defvjp.
