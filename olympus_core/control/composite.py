@@ -76,7 +76,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     """Return `decomposition` as one operation, which a compiler may replace by its own.
 
     The operation has the `name` and the `version`; the keyword arguments of its call are its
-    attributes, except those that are None. It has no derivative. Raises LeakedTracerError for a
+    attributes, and None is no attribute. It has no derivative. Raises LeakedTracerError for a
     traced attribute, and ArgumentError for one without a form in MLIR when it is lowered.
 
     >>> tangent = composite(lambda x: sin(x) / cos(x), name="my.tangent")

@@ -223,7 +223,7 @@ class custom_vmap(Generic[_P, _R]):
         look_like(self, fun)
         self.fun = fun
         self.vmap_rule: Callable[..., Any] | None = None
-        self._is_only = False
+        self.is_only = False
 
     def def_vmap(self, vmap_rule: _Rule) -> _Rule:
         """Set the rule: (size of the axis, list of mapped arguments, *arguments) -> a pair.
@@ -250,36 +250,7 @@ class custom_vmap(Generic[_P, _R]):
             name=name,
             num_consts=len(body.consts),
             olympuspr=body.program,
-            rule=UserRule(self.vmap_rule, in_tree, body.out_tree, self._is_only),
+            rule=UserRule(self.vmap_rule, in_tree, body.out_tree, self.is_only),
         )
         result: _R = body.out_tree.unflatten(outs)
         return result
-
-
-def sequential_vmap(f: Callable[_P, _R]) -> custom_vmap[_P, _R]:
-    """Return a function that a `vmap` runs in a loop, once for each of the values.
-
-    >>> vmap(sequential_vmap(lambda x: x + 1))(arange(3))
-    Array([1, 2, 3], dtype=int32)
-    """
-    from olympus_core.library.lax.control import map as lax_map  # it needs the control primitives
-
-    wrapped: Any = custom_vmap(f)
-
-    def rule(size: int, mapped: list[Any], *args: Any) -> tuple[Any, Any]:
-        leaves, in_tree = data.flatten_data(list(args))
-        flags = tree.flatten(mapped)[0]
-
-        def each(values: list[Any]) -> Any:
-            rest = iter(values)
-            full = [next(rest) if m else x for x, m in zip(leaves, flags, strict=True)]
-            return wrapped(*in_tree.unflatten(full))
-
-        values = [x for x, m in zip(leaves, flags, strict=True) if m]
-        out = lax_map(each, values)
-        return out, tree.map(lambda _: True, out)
-
-    wrapped.def_vmap(rule)
-    wrapped._is_only = True
-    result: custom_vmap[_P, _R] = wrapped
-    return result
