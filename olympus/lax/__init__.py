@@ -53,6 +53,7 @@ from olympus_core.library.lax.dot import batch_matmul as batch_matmul
 from olympus_core.library.lax.dot import dot as dot
 from olympus_core.library.lax.dot import dot_general as dot_general
 from olympus_core.library.lax.elementwise import AccuracyMode as AccuracyMode
+from olympus_core.library.lax.elementwise import AccuracyTolerance as _AccuracyTolerance
 from olympus_core.library.lax.elementwise import RoundingMethod as RoundingMethod
 from olympus_core.library.lax.elementwise import abs as abs
 from olympus_core.library.lax.elementwise import acos as acos
@@ -163,10 +164,12 @@ from olympus_core.library.lax.reduction import reduce_sum as reduce_sum
 from olympus_core.library.lax.reduction import reduce_xor as reduce_xor
 from olympus_core.library.lax.shape import broadcast as broadcast
 from olympus_core.library.lax.shape import broadcast_in_dim as broadcast_in_dim
+from olympus_core.library.lax.shape import broadcast_like as broadcast_like
 from olympus_core.library.lax.shape import broadcast_shapes as broadcast_shapes
 from olympus_core.library.lax.shape import broadcast_to_rank as broadcast_to_rank
 from olympus_core.library.lax.shape import broadcasted_iota as broadcasted_iota
 from olympus_core.library.lax.shape import collapse as collapse
+from olympus_core.library.lax.shape import dtype as dtype
 from olympus_core.library.lax.shape import empty as empty
 from olympus_core.library.lax.shape import expand_dims as expand_dims
 from olympus_core.library.lax.shape import full as full
@@ -174,7 +177,9 @@ from olympus_core.library.lax.shape import full_like as full_like
 from olympus_core.library.lax.shape import iota as iota
 from olympus_core.library.lax.shape import reshape as reshape
 from olympus_core.library.lax.shape import rev as rev
+from olympus_core.library.lax.shape import shape_as_value as shape_as_value
 from olympus_core.library.lax.shape import squeeze as squeeze
+from olympus_core.library.lax.shape import stage as stage
 from olympus_core.library.lax.shape import tile as tile
 from olympus_core.library.lax.shape import transpose as transpose
 from olympus_core.library.lax.slicing import concatenate as concatenate
@@ -213,11 +218,23 @@ from olympus_core.library.special.lax import random_gamma_grad as random_gamma_g
 from olympus_core.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from olympus_core.primitives.random import RandomAlgorithm as RandomAlgorithm
 
+Tolerance = _AccuracyTolerance
+
 if _typing.TYPE_CHECKING:
     from olympus.lax import linalg as linalg
     from olympus_core.control.composite import composite as composite
     from olympus_core.control.custom_root import custom_root as custom_root
     from olympus_core.control.linear_solve import custom_linear_solve as custom_linear_solve
+    from olympus_core.library.lax.conv_local import (
+        conv_general_dilated_local as conv_general_dilated_local,
+    )
+    from olympus_core.library.lax.ragged import (
+        RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
+    )
+    from olympus_core.library.lax.ragged import ragged_dot as ragged_dot
+    from olympus_core.library.lax.ragged import ragged_dot_general as ragged_dot_general
+    from olympus_core.library.lax.scaled_dot import scaled_dot as scaled_dot
+    from olympus_core.library.lax.wide_products import mulhi as mulhi
 
     __getattr__: _Callable[[str], _Primitive]
 else:  # the operations themselves too, under the names that programs on the IR know: sin_p
@@ -228,6 +245,12 @@ else:  # the operations themselves too, under the names that programs on the IR 
             "olympus_core.control.composite": ("composite",),
             "olympus_core.control.custom_root": ("custom_root",),
             "olympus_core.control.linear_solve": ("custom_linear_solve",),
+            "olympus_core.library.lax.conv_local": ("conv_general_dilated_local",),
+            "olympus_core.library.lax.ragged": (
+                *("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"),
+            ),
+            "olympus_core.library.lax.scaled_dot": ("scaled_dot",),
+            "olympus_core.library.lax.wide_products": ("mulhi",),
         },
         others=_op.by_public_name,
     )

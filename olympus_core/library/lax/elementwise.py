@@ -52,6 +52,25 @@ class AccuracyMode(enum.IntEnum):
     DEFAULT = 2
 
 
+class AccuracyTolerance:
+    """The accuracy that a transcendental function needs: absolute and relative, or in ulps.
+
+    Raises ArgumentError for a negative tolerance, and without any.
+
+    >>> lax.Tolerance(atol=1e-3, ulps=2).ulps
+    2
+    """
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ArgumentError(
+                f"tolerances must be non-negative, and are {atol}, {rtol} and {ulps}"
+            )
+        if not (atol or rtol or ulps):
+            raise ArgumentError("at least one of atol, rtol, or ulps must be set")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+
 def _unary(primitive: Elementwise, summary: str, call: str, printed: str) -> OfX:
     bind = primitive.bind
 

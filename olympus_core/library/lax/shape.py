@@ -8,15 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, canonical_shape, dimension, get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
-from olympus_core.ir.typing import ArrayOrKeys, DTypeLike
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.structural import structural
 from olympus_core.primitives import shape as p
+from olympus_core.primitives.joining import concatenate_p
 
 
 @structural()
@@ -267,3 +272,49 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) 
     (2,)
     """
     return full(shape, 0, dtype)
+
+
+def broadcast_like(arr: ArrayOrKeys, like_arr: ArrayOrKeys) -> Array:
+    """Broadcast an array to the shape of another one, whose values do not matter.
+
+    Raises ShapeError if the shapes do not broadcast to that of `like_arr`.
+
+    >>> broadcast_like(3, ones(2))
+    Array([3, 3], dtype=int32)
+    """
+    shape = shape_of(like_arr)
+    if len(shape_of(arr)) > len(shape):
+        raise ShapeError(f"cannot broadcast the shape {shape_of(arr)} to fewer dimensions: {shape}")
+    return promotion.broadcast_to(arr, shape)
+
+
+def shape_as_value(shape: Sequence[int]) -> ArrayLike:
+    """Return a shape as an integer vector; of a symbolic shape it is traced.
+
+    >>> shape_as_value((2, 3))
+    array([2, 3], dtype=int32)
+    """
+    if not any(is_symbolic_dim(n) for n in shape):
+        return np.asarray(shape, np.int32)
+    sizes = [promotion.convert_array(n, np.dtype("int32")) for n in shape]
+    return concatenate_p.bind(*[expand_dims(n, (0,)) for n in sizes], dimension=0)
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """Return a scalar or an array as an array, which is traced inside of a traced function.
+
+    >>> stage(3)
+    Array(3, dtype=int32, weak_type=True)
+    """
+    promotion.check_arrays("stage", x)
+    aval = get_aval(x)
+    return promotion.convert_array(x, aval.dtype, aval.weak_type)
+
+
+def dtype(x: ArrayLike) -> DType:
+    """Return the dtype of a value.
+
+    >>> dtype(2.5)
+    dtype('float32')
+    """
+    return get_aval(x).dtype
