@@ -54,6 +54,8 @@ from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
 from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
 from olympus_core.ir.tracer import Array as Array
 from olympus_core.library import methods as _methods
+from olympus_core.library.callbacks import effects_barrier as effects_barrier
+from olympus_core.library.callbacks import pure_callback as pure_callback
 from olympus_core.library.device import block_until_ready as block_until_ready
 from olympus_core.library.device import clear_caches as clear_caches
 from olympus_core.library.device import default_backend as default_backend

@@ -8,6 +8,7 @@
 from olympus_core.base.errors import ArgumentError as ArgumentError
 from olympus_core.base.errors import ArtifactError as ArtifactError
 from olympus_core.base.errors import BackendError as BackendError
+from olympus_core.base.errors import CallbackError as CallbackError
 from olympus_core.base.errors import CompileError as CompileError
 from olympus_core.base.errors import ConcretizationError as ConcretizationError
 from olympus_core.base.errors import ConfigError as ConfigError
@@ -49,6 +50,7 @@ from olympus_core.base.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.base.errors import UndefinedRuleError as UndefinedRuleError
 from olympus_core.base.errors import UnsupportedError as UnsupportedError
 from olympus_core.base.errors import UsageError as UsageError
+from olympus_core.base.errors import VmapMethodError as VmapMethodError
 from olympus_core.base.lazy_modules import why_absent as why_absent
 from olympus_core.base.torch_names import torch_remedy as torch_remedy
 from olympus_core.ir.conversions import size_remedy as size_remedy

@@ -5,6 +5,7 @@ import typing as _typing
 from olympus_core.base.context import disable_x64 as disable_x64
 from olympus_core.base.context import enable_x64 as enable_x64
 from olympus_core.base.lazy_modules import on_demand as _on_demand
+from olympus_core.library.callbacks import io_callback as io_callback
 
 if _typing.TYPE_CHECKING:
     from olympus.experimental import pjit as pjit

@@ -22,6 +22,7 @@ __all__ = [
     "ArgumentError",
     "ArtifactError",
     "BackendError",
+    "CallbackError",
     "CompileError",
     "ConcretizationError",
     "ConfigError",
@@ -60,6 +61,7 @@ __all__ = [
     "UndefinedRuleError",
     "UnsupportedError",
     "UsageError",
+    "VmapMethodError",
 ]
 
 
@@ -177,6 +179,10 @@ class UndefinedRuleError(TransformError, AttributeError):
     """Raised when a function that needs a rule of its author is called before it has one."""
 
 
+class VmapMethodError(TransformError, NotImplementedError):
+    """Raised for `vmap` of a call of a Python function without a rule for it."""
+
+
 class UnboundAxisError(TransformError, NameError):
     """Raised when a collective names an axis that no transformation around it maps."""
 
@@ -195,6 +201,10 @@ class PaddingError(TraceError):
 
 class DeviceMemoryError(CompileError):
     """Raised when a program does not fit the memory of the device that it is compiled for."""
+
+
+class CallbackError(BackendError):
+    """Raised when a Python function that a program calls fails; the message has its traceback."""
 
 
 class FrozenError(OlympusError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import TransformError
-from olympus_core.ir.olympuspr import Eqn, Olympuspr, places_of_inputs
+from olympus_core.ir.effects import has_io_effects
+from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var, places_of_inputs
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.collective import split_along, summed
@@ -71,6 +72,17 @@ class Cond(MultipleResults):
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])
 
+    def threaded(
+        self, eqn: Eqn, thread: Callable[[Olympuspr], Olympuspr], order: Atom, after: Var
+    ) -> Eqn:
+        branches = tuple(map(thread, eqn.params["branches"]))
+        index, *captured = eqn.inputs
+        return eqn.replace(
+            inputs=(index, order, *captured),
+            outputs=(after, *eqn.outputs),
+            params=eqn.params | {"branches": branches},
+        )
+
     def unrecorded_axes(self, eqn: Eqn) -> frozenset[Any]:
         return frozenset[Any]().union(*[eqn.inputs[0].aval.vma - v.aval.vma for v in eqn.outputs])
 
@@ -128,6 +140,12 @@ class Cond(MultipleResults):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
     ) -> tuple[list[Any], Sequence[int | None]]:
         """Run every branch and select the results, for an index that is mapped."""
+        if any(map(has_io_effects, branches)):
+            raise TransformError(
+                "IO effect not supported in vmap-of-cond: all branches of a cond with a mapped "
+                "predicate run",
+                hint="leave the call out of the branches, or use scan in place of vmap",
+            )
         index, everything = move_axis(args[0], dims[0] or 0, 0), (True,) * len(branches[0].outvars)
         results = [
             evaluate(batch_program(b, batched, tuple(dims[1:]), everything).program, args[1:])

@@ -9,7 +9,7 @@ rule first computes this fixed point.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.context import state
 from olympus_core.ir.dce_cse import restrict
-from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import move_axis
@@ -150,6 +150,19 @@ class Scan(MultipleResults):
         ]
         outs = self.bind(*args[:a], *start, *xs, **params | {"olympuspr": batched_body.program})
         return outs, [*places, *(None if d is None else 1 for d in batched_body.out_dims[n:])]
+
+    def threaded(
+        self, eqn: Eqn, thread: Callable[[Olympuspr], Olympuspr], order: Atom, after: Var
+    ) -> Eqn:
+        a, params = eqn.params["num_consts"], eqn.params
+        body = thread(params["olympuspr"])
+        consts, rest = body.invars[1 : a + 1], body.invars[a + 1 :]
+        body = body.replace(invars=(*consts, body.invars[0], *rest))
+        return eqn.replace(
+            inputs=(*eqn.inputs[:a], order, *eqn.inputs[a:]),
+            outputs=(after, *eqn.outputs),
+            params=params | {"olympuspr": body, "num_carry": params["num_carry"] + 1},
+        )
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
         """Return a scan without the unused ys, and without the values that only these needed."""

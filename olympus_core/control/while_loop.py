@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import TransformError
 from olympus_core.control.call import jit_p
-from olympus_core.ir.effects import without_effects
-from olympus_core.ir.olympuspr import Eqn, Olympuspr, places_of_inputs
+from olympus_core.ir.effects import has_io_effects, has_ordered_effects, without_effects
+from olympus_core.ir.olympuspr import (
+    Atom,
+    Eqn,
+    Olympuspr,
+    ProgramParams,
+    Var,
+    places_of_inputs,
+)
 from olympus_core.ir.primitive import Batched, MultipleResults, TangentSplit, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.transforms.batching import place_axis
@@ -160,6 +167,12 @@ class While(MultipleResults):
             for x, d, c in zip(args[first:], dims[first:], carry, strict=True)
         ]
         changed = {"cond_olympuspr": test.program, "body_olympuspr": step.program}
+        if stops_separately and (has_io_effects(cond) or has_io_effects(body)):
+            raise TransformError(
+                "Unordered IO effects not supported in while_loops with batched predicates: an "
+                "element that has stopped would make the call too",
+                hint="use scan or lax.map in place of vmap",
+            )
         if stops_separately:
             changed = _until_all_stop(test.program, step.program, n_cond, n_body)
             args = [*args[:n_cond], *args[:first]]
@@ -220,12 +233,97 @@ class While(MultipleResults):
         order = tuple(place.index(i) for i in range(len(unknown)))
         return TangentSplit(run, count, jit_p, unknown_params, carry, order)
 
+    def threaded(
+        self, eqn: Eqn, thread: Callable[[Olympuspr], Olympuspr], order: Atom, after: Var
+    ) -> Eqn:
+        params = eqn.params
+        if has_ordered_effects(params["cond_olympuspr"]):
+            return _with_ordered_condition(eqn, thread, order, after)
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        first, test = n_cond + n_body, params["cond_olympuspr"]
+        invars = (*test.invars[:n_cond], Var(order.aval), *test.invars[n_cond:])
+        body = _order_before_carry(thread(params["body_olympuspr"]), n_body)
+        return eqn.replace(
+            inputs=(*eqn.inputs[:first], order, *eqn.inputs[first:]),
+            outputs=(after, *eqn.outputs),
+            params=params | {"cond_olympuspr": test.replace(invars=invars), "body_olympuspr": body},
+        )
+
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(
             "a while_loop cannot be differentiated in reverse: the number of its iterations is "
             "not known in advance, so the memory that their values need is not known either",
             hint="use scan, or fori_loop with Python bounds; forward mode (jvp, jacfwd) works",
         )
+
+
+def _order_before_carry(program: Olympuspr, count: int) -> Olympuspr:
+    """Move the first input of a program, the order, behind `count` constants."""
+    first, rest = program.invars[0], program.invars[1:]
+    return program.replace(invars=(*rest[:count], first, *rest[count:]))
+
+
+def _with_ordered_condition(
+    eqn: Eqn, thread: Callable[[Olympuspr], Olympuspr], order: Atom, after: Var
+) -> Eqn:
+    """Return the call of a program that runs the condition before the loop and after each body.
+
+    The loop then carries the result of the condition, and its own condition has no effect.
+    """
+    params, source = eqn.params, eqn.source
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    test = thread(params["cond_olympuspr"])
+    body = params["body_olympuspr"]
+    body = thread(body) if has_ordered_effects(body) else _passing(body, order.aval)
+    carry_avals = [x.aval for x in eqn.inputs[n_cond + n_body :]]
+
+    def new(avals: Sequence[ShapedArray]) -> tuple[Var, ...]:
+        return tuple(map(Var, avals))
+
+    def call(program: Olympuspr, inputs: Sequence[Atom], outputs: Sequence[Var]) -> Eqn:
+        called = {"name": "while", "olympuspr": program}
+        return Eqn(jit_p, tuple(inputs), tuple(outputs), ProgramParams(called), source)
+
+    def checked(inputs: Sequence[Atom], consts: Sequence[Atom]) -> tuple[Eqn, tuple[Var, ...]]:
+        outs = new(test.out_avals)
+        return call(test, [inputs[0], *consts, *inputs[1:]], outs), outs
+
+    consts, carry = new([x.aval for x in eqn.inputs[: n_cond + n_body]]), new(carry_avals)
+    # the body of the loop: constants, then the result of the condition, the order and the carry
+    inner_consts, flag = new([v.aval for v in consts]), Var(test.out_avals[1])
+    inner_order, inner_carry = Var(order.aval), new(carry_avals)
+    results = new(body.out_avals)
+    step = call(body, [inner_order, *inner_consts[n_cond:], *inner_carry], results)
+    again, (last, goes_on) = checked(results, inner_consts[:n_cond])
+    inner = Olympuspr(
+        (*inner_consts, flag, inner_order, *inner_carry),
+        (step, again),
+        (goes_on, last, *results[1:]),
+    )
+    flags = new([flag.aval, order.aval, *carry_avals])
+    start = Var(order.aval)
+    first, (started, begins) = checked([start, *carry], consts[:n_cond])
+    ends = new([flag.aval, order.aval, *carry_avals])
+    loop = Eqn(
+        while_p,
+        (*consts, begins, started, *carry),
+        ends,
+        ProgramParams(
+            cond_nconsts=0,
+            cond_olympuspr=Olympuspr(flags, (), flags[:1]),
+            body_nconsts=len(consts),
+            body_olympuspr=inner,
+        ),
+        source,
+    )
+    whole = Olympuspr((start, *consts, *carry), (first, loop), ends[1:])
+    return call(whole, [order, *eqn.inputs], [after, *eqn.outputs])
+
+
+def _passing(program: Olympuspr, aval: ShapedArray) -> Olympuspr:
+    """Return a program with one more input, the first one, which it returns first."""
+    order = Var(aval)
+    return program.replace(invars=(order, *program.invars), outvars=(order, *program.outvars))
 
 
 def _interleaved(n_consts: int, n_carry: int, t_consts: int, t_carry: int) -> list[int]:

@@ -17,12 +17,13 @@ from olympus_core.blocks.outline import Block, blocks, outline
 from olympus_core.execution.channels_last import channels_last
 from olympus_core.execution.inspections import Inspected
 from olympus_core.ir.dce_cse import simplify
-from olympus_core.ir.effects import without_effects
+from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding
+from olympus_core.primitives.host_function import HostCallee, host_calls
 
 #: The modes of outlining repeated blocks: where it is a gain, or never.
 Repeats = Literal["auto", "off"]
@@ -47,9 +48,10 @@ class Origin(NamedTuple):
     """The program that a module was lowered from, and the options, to lower it again.
 
     `source` is the program as it was passed to `lower`. `program` is the one in the module: it has
-    no effects, and its repeated blocks are nested programs. The compiler does not inline `blocks`.
-    `has_forms` is True if the module has primitives in special forms for its target, and
-    `has_shared_slices` if it has slices of arguments in the form of `lowering/slices.py`.
+    no inspections, and its repeated blocks are nested programs. The compiler does not inline
+    `blocks`. `has_forms` is True if the module has primitives in special forms for its target, and
+    `has_shared_slices` if it has slices of arguments in the form of `lowering/slices.py`. `callees`
+    are the Python functions that the module calls.
     """
 
     source: Olympuspr
@@ -60,10 +62,17 @@ class Origin(NamedTuple):
     blocks: tuple[Block, ...] = ()
     has_forms: bool = False
     has_shared_slices: bool = False
+    callees: tuple[HostCallee, ...] = ()
 
     def inspected(self, module: Any) -> Inspected | None:
         """Return the module with the program that inspects arrays; None if it inspects none."""
-        return Inspected(module, self.source, self.entry) if self.source.effects else None
+        is_inspected = has_inspections(self.source)
+        return Inspected(module, self.source, self.entry) if is_inspected else None
+
+    @property
+    def calls(self) -> xla.HostCalls:
+        """The Python functions that the running program calls."""
+        return host_calls(self.callees)
 
     def countable(self, module: Any, *, stacks: bool = False) -> Any:
         """Return a module of the same program to count its cost from.
@@ -97,8 +106,8 @@ def lower(
         # the forms for one platform depend on sizes
         entry, repeats = entry._replace(portable=True), "off"
     source, outlined = program, tuple[Block, ...]()
-    if program.effects:
-        program = simplify(without_effects(program))
+    if has_inspections(program):
+        program = simplify(without_inspections(program))
     is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
     reordered = channels_last(program) if is_for_one_cpu else program
     has_forms, program = reordered is not program, reordered
@@ -106,10 +115,12 @@ def lower(
         program, outlined = _with_blocks(program)
     else:
         program = without_blocks(program)
-    module, has_own = lowering.lower_with_forms(program, entry, platform)
+    module, has_own, callees = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
-    return module, Origin(source, entry, target, repeats, program, outlined, has_forms, is_shared)
+    return module, Origin(
+        source, entry, target, repeats, program, outlined, has_forms, is_shared, callees
+    )
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:
@@ -154,21 +165,23 @@ def compile_module(
     name: str,
     in_avals: Sequence[ShapedArray],
     inspected: Inspected | None = None,
+    calls: xla.HostCalls | None = None,
 ) -> Any:
     """Compile a module, and log its name and the types of its arguments if `log_compiles` is on.
 
     `grid` are the devices of a program of several; by default the first of the target. If the
     program is `inspected`, the user's functions are called after the compilation, also if it
-    failed. The shardings use the meshes of `like`, the program's own shardings.
+    failed. The shardings use the meshes of `like`, the program's own shardings. `calls` are the
+    Python functions that the program calls: without them it cannot run.
 
     Raises CompileError if the compiler fails, UsageError for an unknown option, BackendError if the
     backend is not installed, and the errors of the user's functions.
     """
     start = time.perf_counter()
     if inspected is None:
-        executable = xla.compile(module, target, options, grid)
+        executable = xla.compile(module, target, options, grid, calls=calls)
     else:
-        executable = inspected.compiled(target, options, grid, like)
+        executable = inspected.compiled(target, options, grid, like, calls)
     if state.log_compiles:
         types = ", ".join(a.long_name() for a in in_avals)
         took = time.perf_counter() - start

@@ -88,6 +88,7 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
         name=entry.name,
         in_avals=operation.program.in_avals,
         inspected=origin.inspected(module),
+        calls=origin.calls,
     )
     return executable, out_avals, DeviceArray
 

@@ -18,7 +18,7 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import CompileError
-from olympus_core.ir.effects import effects_in
+from olympus_core.ir.effects import inspections_in
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes
@@ -37,7 +37,7 @@ _Inspections = Iterator[tuple[Inspection, ShapedArray, Sharding]]
 
 
 class Inspected(NamedTuple):
-    """A module without effects, its program with them, and its entry attributes."""
+    """A module without inspections, its program with them, and its entry attributes."""
 
     module: Any
     program: Olympuspr
@@ -49,6 +49,7 @@ class Inspected(NamedTuple):
         options: xla.Options | None,
         grid: Sequence[xla.Device] | None,
         like: Sequence[Sharding],
+        calls: xla.HostCalls | None,
     ) -> Any:
         """Return the executable of `xla.compile`, after reporting the inspections.
 
@@ -57,12 +58,12 @@ class Inspected(NamedTuple):
         """
         if not grid or len(grid) == 1:
             with _reporting(lambda: self._whole(target, grid, like)):
-                return xla.compile(self.module, target, options, grid)
+                return xla.compile(self.module, target, options, grid, calls=calls)
         watch = xla.Watch()
         # a module for this compilation only, with the addresses of the callbacks
         module = self._lowered(target, lambda *what: watch.config(what))
         with _reporting(lambda: _seen(watch, grid, like)):
-            return xla.compile(module, target, options, grid, watch)
+            return xla.compile(module, target, options, grid, watch, calls)
 
     def _lowered(self, target: xla.Target, watch: lowering.Watching) -> Any:
         return lowering.lower_module(self.program, self.entry, xla.platform_of(target), watch)
@@ -78,7 +79,7 @@ class Inspected(NamedTuple):
         lowered: set[Inspection] = set()
         self._lowered(target, lambda inspection, *_: lowered.add(inspection))
         whole = whole_on(grid[0] if grid else _first_device(target), like)
-        for eqn in effects_in(self.program):
+        for eqn in inspections_in(self.program):
             if eqn.params["callback"] in lowered:
                 yield eqn.params["callback"], eqn.inputs[0].aval, whole
 

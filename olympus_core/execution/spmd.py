@@ -278,6 +278,7 @@ def compile_sharded(
         name=entry.name,
         in_avals=program.in_avals,
         inspected=origin.inspected(module),
+        calls=origin.calls,
     )
     return with_shardings(executable, avals, entry, where, committed)
 

@@ -1,46 +1,106 @@
 """Effects: actions of equations other than results, and programs without them.
 
-The only effect occurs at compilation: a callback of the user gets the sharding of an array.
-Therefore a program computes the same results without its effects.
+An effect occurs when the program is compiled (an inspection: the user gets the sharding of an
+array) or when it runs (a call of a Python function).  Without its inspections a program computes
+the same results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, once_per_program, sub_programs, with_programs
 
 
-def without_effects(program: Olympuspr) -> Olympuspr:
-    """Return the program without the equations that have an effect, also in nested programs.
+def without_inspections(program: Olympuspr) -> Olympuspr:
+    """Return the program without the effects of its compilation, also in nested programs.
 
-    A program without effects is returned as it is.  Equations that only the effects used remain, as
-    dead equations; nested programs that had an effect have no dead equations.
+    A program without them is returned as it is.  Equations that only the inspections used remain,
+    as dead equations; nested programs that had one have no dead equations.
 
-    >>> without_effects(program).effects
-    frozenset()
+    >>> has_inspections(without_inspections(program))
+    False
     """
-    return _without(program) if program.effects else program
+    return _without_inspections(program) if has_inspections(program) else program
+
+
+def without_effects(program: Olympuspr) -> Olympuspr:
+    """Return the program without the equations that have an effect and no results.
+
+    >>> without_effects(make_olympuspr(debug.print)("begin")).eqns
+    ()
+    """
+    return _without_effects(program) if program.effects else program
+
+
+def has_inspections(program: Olympuspr) -> bool:
+    """Return True if the compilation of the program calls a function of the user."""
+    return any(primitive.is_inspection for primitive in program.effects)
 
 
 @once_per_program
-def _without(program: Olympuspr) -> Olympuspr:
+def has_ordered_effects(program: Olympuspr) -> bool:
+    """Return True if the program has effects whose order is kept."""
+    if not program.effects:
+        return False
+    own = any(e.primitive.is_effect and e.params.get("ordered") for e in program.eqns)
+    return own or any(map(has_ordered_effects, _nested(program)))
+
+
+@once_per_program
+def has_io_effects(program: Olympuspr) -> bool:
+    """Return True if an element of a batch must not have the effects of another one."""
+    return any(primitive.is_io for primitive in program.effects)
+
+
+@once_per_program
+def calls_python(program: Olympuspr) -> bool:
+    """Return True if the running program calls a Python function."""
+    own = any(e.primitive.is_host_call for e in program.eqns)
+    return own or any(map(calls_python, _nested(program)))
+
+
+def _nested(program: Olympuspr) -> Iterator[Olympuspr]:
+    for eqn in program.eqns:
+        if eqn.primitive.has_programs:
+            yield from sub_programs(eqn)
+
+
+@once_per_program
+def _without_inspections(program: Olympuspr) -> Olympuspr:
+    return _filtered(program, lambda e: not e.primitive.is_inspection, without_inspections)
+
+
+@once_per_program
+def _without_effects(program: Olympuspr) -> Olympuspr:
+    return _filtered(
+        program, lambda e: bool(e.outputs) or not e.primitive.is_effect, without_effects
+    )
+
+
+def _filtered(
+    program: Olympuspr,
+    keeps: Callable[[Eqn], bool],
+    inside: Callable[[Olympuspr], Olympuspr],
+) -> Olympuspr:
+    """Return the program with the equations that are kept, and `inside` of its nested programs."""
+
+    def nested(inner: Olympuspr) -> Olympuspr:
+        changed = inside(inner)
+        return inner if changed is inner else simplify(changed)
+
     return program.replace(
         eqns=[
-            with_programs(e, _nested) if e.primitive.has_programs else e
+            with_programs(e, nested) if e.primitive.has_programs else e
             for e in program.eqns
-            if not e.primitive.is_effect
+            if keeps(e)
         ]
     )
 
 
-def _nested(program: Olympuspr) -> Olympuspr:
-    return simplify(without_effects(program)) if program.effects else program
-
-
-def effects_in(program: Olympuspr) -> Iterator[Eqn]:
-    """Yield the equations that have an effect, in order, also those unsupported by all targets.
+def inspections_in(program: Olympuspr) -> Iterator[Eqn]:
+    """Yield the inspections of a program, in order, also those unsupported by all targets.
 
     A nested program is visited once, however often it is called.
     """
@@ -51,7 +111,7 @@ def effects_in(program: Olympuspr) -> Iterator[Eqn]:
         if eqn is None:
             pending.pop()
             continue
-        if eqn.primitive.is_effect:
+        if eqn.primitive.is_inspection:
             yield eqn
         inside = [p for p in sub_programs(eqn) if id(p) not in seen] if eqn.effects else ()
         seen.update(map(id, inside))

@@ -26,7 +26,7 @@ from olympus_core.base.errors import InternalError, MissingRuleError
 from olympus_core.ir.axis_orders import Order, Reordered, most_common
 
 if TYPE_CHECKING:
-    from olympus_core.ir.olympuspr import Eqn, Olympuspr
+    from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var
     from olympus_core.ir.tracer import Array
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
@@ -186,6 +186,12 @@ class Primitive:
     #: it has an effect besides its results, so that its equations are neither removed if unused nor
     #: merged
     is_effect: ClassVar[bool] = False
+    #: its effect occurs when the program is compiled, and the lowered program is without it
+    is_inspection: ClassVar[bool] = False
+    #: its effect is an action of the user, which occurs exactly as often as in the program
+    is_io: ClassVar[bool] = False
+    #: the running program calls a Python function of its parameters
+    is_host_call: ClassVar[bool] = False
     #: a sum of products: a dot in the policies of `checkpoint`
     is_product: ClassVar[bool] = False
     #: a product whose compiled form reads each operand in an order of its own
@@ -368,6 +374,20 @@ class Primitive:
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         """Return the two parts of a primitive with programs; None if all of it is unknown."""
         self._missing("split", "differentiated in reverse")
+
+    def threaded(
+        self, eqn: Eqn, thread: Callable[[Olympuspr], Olympuspr], order: Atom, after: Var
+    ) -> Eqn:
+        """Return an equation with ordered effects that reads `order` and returns `after`.
+
+        `thread` adds to a program an input for the order, the first one, and such a result.
+        """
+        program = thread(eqn.params["olympuspr"])
+        return eqn.replace(
+            inputs=(order, *eqn.inputs),
+            outputs=(after, *eqn.outputs),
+            params=eqn.params | {"olympuspr": program},
+        )
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
         """Return an equation of a primitive with programs, without its unused results.

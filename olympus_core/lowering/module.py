@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import LoweringError, TraceError
 from olympus_core.base.regular_files import path_text
 from olympus_core.ir.dce_cse import simplify
-from olympus_core.ir.effects import without_effects
+from olympus_core.ir.effects import calls_python, has_ordered_effects, without_inspections
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.ir.trace import Axes, using_trace
 from olympus_core.ir.tracer import Tracer
@@ -36,6 +36,7 @@ from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.emitting import EmittingTrace
 from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.fingerprint import fingerprint
+from olympus_core.lowering.ordering import with_order
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
 from olympus_core.mlir.attributes import attribute
@@ -90,6 +91,7 @@ class _Module:
         self.names: dict[str, int] = {}  # symbol -> number of symbols made from it
         #: the symbol of a program, by its name, its structure and the axes that it is emitted under
         self.functions: dict[tuple[str, Any, Any], str] = {}
+        self.host_functions: dict[Any, int] = {}  # the index of each Python function that is called
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by its arguments
         #: by the key of the location, with the callers, whose identity is part of the key
         self.locations: dict[Any, tuple[ir.Location, Any]] = {}
@@ -326,6 +328,45 @@ class LoweringContext:
             return value
         return operand
 
+    def host_function(self, callee: Hashable) -> int:
+        """Return the index of a Python function that the module calls."""
+        return self.module.host_functions.setdefault(callee, len(self.module.host_functions))
+
+    def host_call(
+        self, handler: str, index: int, operands: Sequence[ir.Value], *, has_side_effect: bool
+    ) -> list[ir.Value]:
+        """Emit the call of the Python function of an index, which `handler` of the runtime makes.
+
+        A program of several devices calls it once, with whole arrays, on the first device; in a
+        `shard_map` over all axes, each device calls it with its own parts.
+        """
+        attributes = {
+            "call_target_name": mlir.string_attr(handler),
+            "api_version": mlir.i32_attr(4),
+            "backend_config": mlir.parsed_attr(f"{{index = {index} : ui64}}"),
+            "has_side_effect": mlir.bool_attr(has_side_effect),
+            "operand_layouts": _row_major(self.avals_in),
+            "result_layouts": _row_major(self.avals_out),
+        }
+        if self.module.num_partitions > 1:
+            if self.manual is None:
+                attributes["sdy.sharding"] = self.meshes.on_first_device(len(self.avals_out))
+            elif not self.manual.is_whole:
+                raise LoweringError(
+                    "a Python function cannot be called in a shard_map over some axes of a mesh",
+                    hint="map over all axes, or call the function outside of the shard_map",
+                )
+        types = [mlir.tensor_type(a) for a in self.avals_out]
+        results = mlir.op("stablehlo.custom_call", types, operands, attributes).results
+        if "sdy.sharding" not in attributes:
+            return list(results)
+        return [self._on_all_devices(x, a) for x, a in zip(results, self.avals_out, strict=True)]
+
+    def _on_all_devices(self, value: ir.Value, aval: ShapedArray) -> ir.Value:
+        """Emit a copy of a value to all devices, because those of a program's results are all."""
+        sharding = self.meshes.replicated(self.module.num_partitions, aval.ndim)
+        return mlir.op1("sdy.sharding_constraint", aval, (value,), {"sharding": sharding})
+
     def inline(self, program: Olympuspr, operands: Sequence[ir.Value]) -> list[ir.Value]:
         """Emit the equations of a nested program here, and return its results."""
         return lower_eqns(self, program, operands)
@@ -487,6 +528,13 @@ def _with_functions_of(module: _Module, other: ir.Module, name: str) -> str:
     return symbols["main"]
 
 
+def _row_major(avals: Sequence[ShapedArray]) -> ir.Attribute:
+    """Return the layouts of arrays in row-major order."""
+    orders = [[*range(a.ndim)][::-1] for a in avals]
+    texts = [f"dense<{order or ''}> : tensor<{len(order)}xindex>" for order in orders]
+    return mlir.parsed_attr(f"[{', '.join(texts)}]")
+
+
 def lower_eqns(
     ctx: LoweringContext, program: Olympuspr, operands: Sequence[ir.Value]
 ) -> list[ir.Value]:
@@ -539,7 +587,8 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 def _function_for(module: _Module, program: Olympuspr, name: str, is_outlined: bool) -> str:
     # the fingerprint counts functions by their names, and effects are functions
-    structure = program if program.effects else fingerprint(program)
+    is_own = program.effects or calls_python(program)
+    structure = program if is_own else fingerprint(program)
     marked = tuple(_undecided_in(module, program)) if module.undecided else ()
     key = name, structure, (module.axes, module.manual, marked)
     symbol = module.functions.get(key)
@@ -642,22 +691,40 @@ def lower_module(
     program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
 ) -> ir.Module:
     """Return the StableHLO module whose `main` is `program`: see `lower_with_forms`."""
-    return lower_with_forms(program, entry, platform, watch)[0]
+    return lower_with_forms(program, entry, platform, watch).module
+
+
+class LoweredModule(NamedTuple):
+    """A StableHLO module, and facts that it does not contain.
+
+    `has_forms` is True if it has primitives in special forms for its target. `callees` are the
+    Python functions that it calls, in the order of their indices.
+    """
+
+    module: Any
+    has_forms: bool
+    callees: tuple[Any, ...]
 
 
 def lower_with_forms(
     program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
-) -> tuple[ir.Module, bool]:
-    """Return the StableHLO module whose `main` is `program`, and whether it has a target `form`.
+) -> LoweredModule:
+    """Return the StableHLO module whose `main` is `program`, and facts about it.
 
-    It has the effects of the program only with a `watch`, and contains addresses of the process if
-    the watch returns bytes. Such a module is the result of lowering without a watch.
+    It has the inspections of the program only with a `watch`, and contains addresses of the process
+    if the watch returns bytes. Such a module is the result of lowering without a watch.
 
     Raises LoweringError if the program cannot be expressed on the platform, and, without a `watch`,
     ShardingError if some devices may never reach a collective that others wait for.
     """
     if watch is None:
-        program = without_effects(program)
+        program = without_inspections(program)
+    if has_ordered_effects(program) and entry.num_partitions > 1:
+        raise LoweringError(
+            "ordered effects are not supported for more than 1 device",
+            hint="leave out ordered=True, or run the program on one device",
+        )
+    program = with_order(program)
     # the compiler drops values that only an effect reads
     agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
     if entry.num_partitions > 1:
@@ -676,7 +743,7 @@ def lower_with_forms(
         _put_first(mlir_module, function)
         annotate(function, program, entry, module.meshes)
         module.meshes.declare(mlir_module.body)
-        return mlir_module, module.has_forms
+        return LoweredModule(mlir_module, module.has_forms, tuple(module.host_functions))
 
 
 def _symbol(name: str) -> str:

@@ -256,6 +256,11 @@ def string_attr(value: str | bytes) -> ir.Attribute:
 
 
 @functools.cache
+def own_module(content: bytes) -> ir.Module:
+    """Return the module of bytes in a context of its own, which no other thread uses."""
+    return ir.Module.parse(content, new_context())
+
+
 def parsed_attr(text: str) -> ir.Attribute:
     """Return an attribute from its text, such as `#stablehlo<precision DEFAULT>`."""
     return ir.Attribute.parse(text, context())

@@ -91,6 +91,16 @@ class MeshTable:
         """Return the attribute of the given texts of dimensions."""
         return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(entries)}]>")
 
+    def on_first_device(self, count: int) -> ir.Attribute:
+        """Return the attribute of an operation that runs on one device, for `count` results."""
+        one = f"<@{self._symbol((), (0,))}, []>"
+        return mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join([one] * max(count, 1))}]>")
+
+    def replicated(self, num_devices: int, ndim: int) -> ir.Attribute:
+        """Return the attribute of an array that each of `num_devices` devices has whole."""
+        symbol = self._symbol((('"_copies"', num_devices),), ())
+        return self.of_entries(symbol, ["{}"] * ndim)
+
     def _of_tiles(self, sharding: TiledSharding, ndim: int) -> ir.Attribute | None:
         counts, places = sharding.tiling(ndim)
         order = np.argsort([np.ravel_multi_index(p, counts) for p in places], kind="stable")

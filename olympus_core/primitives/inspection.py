@@ -48,6 +48,7 @@ class InspectSharding(MultipleResults):
 
     inlined: ClassVar[bool] = True
     is_effect: ClassVar[bool] = True
+    is_inspection: ClassVar[bool] = True
     higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

@@ -24,6 +24,7 @@ from olympus_core.execution.spmd import (
     with_shardings,
 )
 from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.effects import has_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.pretty import pretty
 from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
@@ -290,7 +291,7 @@ class Lowered(Stage):
 
         >>> jit(f).lower(x).inspections
         """
-        if self._origin is None or not self._origin.source.effects or self.num_devices == 1:
+        if not self.has_inspections or self._origin is None or self.num_devices == 1:
             return None
         return fingerprint(simplify(self._origin.source))
 
@@ -301,7 +302,7 @@ class Lowered(Stage):
         >>> jit(f).lower(x).has_inspections
         False
         """
-        return self._origin is not None and bool(self._origin.source.effects)
+        return self._origin is not None and has_inspections(self._origin.source)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -504,6 +505,7 @@ class Lowered(Stage):
             name=f"jit_{self.fun_name}",
             in_avals=self.signature.in_avals,
             inspected=None if self._origin is None else self._origin.inspected(self.module),
+            calls=None if self._origin is None else self._origin.calls,
         )
         return self._compiled(executable, where, entry)
 

@@ -18,7 +18,7 @@ from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
-from olympus_core.ir.effects import without_effects
+from olympus_core.ir.effects import without_inspections
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr
 from olympus_core.verification.comparison import compare, explained
 from olympus_core.verification.findings import Finding, finding
@@ -208,5 +208,5 @@ def first_wrong(
     >>> first_wrong(program, [np.float32(1)], lambda program, inputs: [np.float32(0)]).operation
     'mul'
     """
-    program, search = without_effects(program), _EquationSearch(run, make, ())
+    program, search = without_inspections(program), _EquationSearch(run, make, ())
     return search.first(program, inputs) if search.is_wrong(program, inputs) else None

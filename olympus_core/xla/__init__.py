@@ -6,7 +6,12 @@ This package hides every difference between the supported versions of jaxlib.
 from __future__ import annotations
 
 from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError
-from olympus_core.xla.messages import donated_twice, execution_error, is_donated_twice
+from olympus_core.xla.messages import (
+    callback_error,
+    donated_twice,
+    execution_error,
+    is_donated_twice,
+)
 from olympus_core.xla.runtime.arrays import (
     block_until_ready,
     delete,
@@ -58,6 +63,7 @@ from olympus_core.xla.runtime.hlo_conversion import (
     hlo_proto,
     hlo_text,
 )
+from olympus_core.xla.runtime.host_calls import HostCalls, calling, effects_barrier
 from olympus_core.xla.runtime.invocation import Watch
 from olympus_core.xla.runtime.partitioned import (
     assembled,
@@ -121,6 +127,7 @@ __all__ = [
     "Device",
     "DeviceModel",
     "Executable",
+    "HostCalls",
     "JaxRuntimeError",
     "MemoryAnalysis",
     "Optimize",
@@ -136,6 +143,8 @@ __all__ = [
     "backend_of",
     "backends",
     "block_until_ready",
+    "callback_error",
+    "calling",
     "check_attached",
     "checked_options",
     "compile",
@@ -149,6 +158,7 @@ __all__ = [
     "devices",
     "donated_twice",
     "driver_digest",
+    "effects_barrier",
     "ensure_lapack",
     "execution_error",
     "expect_devices",

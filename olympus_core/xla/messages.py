@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from olympus_core.base.errors import (
+    CallbackError,
     CompileError,
     DeletedArrayError,
     DeviceMemoryError,
@@ -36,6 +37,9 @@ _DONATED_TWICE = (
 )
 # The runtime finds no shard of a deleted argument, where each argument has one.
 _NO_SHARD = re.compile(r"to have 1 shards, got: \[(?:\d+, )*0\b")
+
+# The beginning of the runtime's error of a Python function, before its traceback.
+_CALLBACK = "CpuCallback error calling callback"
 
 _TWICE = "one array was passed for two arguments"
 
@@ -98,9 +102,18 @@ def _gib(number: str, unit: str) -> float:
     return float(number) * 1024.0 ** (" KMGT".index(unit or " ") - 3)
 
 
+def callback_error(exc: BaseException) -> CallbackError:
+    """Return the error of a program whose Python function raised `exc`, with its traceback."""
+    import traceback  # only an error needs it
+
+    return CallbackError(f"{_CALLBACK}: {''.join(traceback.format_exception(exc)).rstrip()}")
+
+
 def execution_error(exc: BaseException) -> OlympusError:
     """Return the error of a compiled program that failed to run, or whose result cannot be read."""
     text = clean(exc)
+    if _CALLBACK in text:
+        return CallbackError(text[text.index(_CALLBACK) :])
     if any(text_part in text for text_part in _DONATED_TWICE):
         return donated_twice()
     if "deleted" in text or "donated" in text:

@@ -12,7 +12,7 @@ from olympus import debug, lax
 from olympus.verification import verify
 from olympus_core.ir.check import check
 from olympus_core.ir.dce_cse import simplify
-from olympus_core.ir.effects import effects_in, without_effects
+from olympus_core.ir.effects import inspections_in, without_inspections
 from olympus_core.primitives.inspection import inspect_sharding_p
 from tests.blocks.networks import WIDTH, layer, params
 
@@ -79,32 +79,32 @@ def test_nested_programs_stay_for_their_effects_alone() -> None:
     jit = next(eqn for eqn in simplified.eqns if eqn.primitive.name == "jit")
     assert not jit.outputs
     assert names(jit.params["olympuspr"]) == ["inspect_sharding"]
-    assert [eqn.primitive for eqn in effects_in(simplified)] == [inspect_sharding_p] * 5
+    assert [eqn.primitive for eqn in inspections_in(simplified)] == [inspect_sharding_p] * 5
 
 
 def test_a_program_without_effects_is_itself() -> None:
     pure = program(lambda x: olympus.jit(jnp.sin)(x), 1.0)
-    assert without_effects(pure) is pure
+    assert without_inspections(pure) is pure
     assert not pure.effects
 
 
 def test_effects_are_removed_from_nested_programs() -> None:
-    found = without_effects(program(unread, np.ones(3)))
+    found = without_inspections(program(unread, np.ones(3)))
     check(found)
     assert not found.effects
-    assert list(effects_in(found)) == []
+    assert list(inspections_in(found)) == []
     assert names(simplify(found)) == []
 
 
 def test_a_nested_program_has_no_dead_equations_left() -> None:
     inner = olympus.jit(lambda x: (show(jnp.cos(x)), x + 1)[1])
-    (jit,) = without_effects(program(inner, 1.0)).eqns
+    (jit,) = without_inspections(program(inner, 1.0)).eqns
     assert names(jit.params["olympuspr"]) == ["add"]
 
 
 def test_a_program_that_is_called_twice_is_looked_at_once() -> None:
     inner = olympus.jit(lambda x: (show(x), x + 1)[1])
-    assert len([*effects_in(program(lambda x: inner(inner(x)), 1.0))]) == 1
+    assert len([*inspections_in(program(lambda x: inner(inner(x)), 1.0))]) == 1
 
 
 def test_an_equation_without_results_is_written_alone() -> None:
@@ -116,7 +116,7 @@ def test_an_equation_without_results_is_written_alone() -> None:
     )
 
 
-def test_blocks_are_those_of_the_program_without_effects() -> None:
+def test_blocks_are_those_of_the_program_without_inspections() -> None:
     def deep(callback: Any) -> Any:
         def f(ps: Any, x: Any) -> Any:
             for p in ps:

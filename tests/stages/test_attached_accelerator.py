@@ -14,6 +14,7 @@ from olympus_core import xla
 from olympus_core.mlir import bindings as mlir
 from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.xla.runtime import compiler, devices
+from olympus_core.xla.runtime.host_calls import HostCalls
 from olympus_core.xla.targets import gpu_targets
 from tests.marks import needs_gpu_compiler
 
@@ -40,7 +41,7 @@ def compiled_for_gpu(monkeypatch: pytest.MonkeyPatch, gpu: Any, fun: Any, **opti
     target = olympus.target("gpu", "h200")
     lowered = olympus.jit(fun, **options).trace(X).lower(target)
     content = mlir.bytecode(olympus.jit(fun, **options).trace(X).lower().module)
-    executable = compiler._compile_and_load(content, target, {}, [gpu], None)
+    executable = compiler._compile_and_load(content, target, {}, [gpu], None, HostCalls())
     monkeypatch.setattr(xla, "load_executable", lambda *_args: executable)
     return lowered.compile()
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base.errors import ArtifactError
+from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.hlo.reached_collectives import DIFFERS, check_collectives_reached
 from olympus_core.xla.proto.serialized import serialized_for
@@ -17,6 +18,7 @@ from olympus_core.xla.runtime.absent_compiler import compile_for
 from olympus_core.xla.runtime.devices import devices
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
+from olympus_core.xla.runtime.host_calls import HANDLER, HostCalls
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
 from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
@@ -38,11 +40,13 @@ def compile(
     options: Options | None = None,
     grid: Sequence[Device] | None = None,
     watch: Watch | None = None,
+    calls: HostCalls | None = None,
 ) -> Executable | CompileOnlyExecutable:
     """Compile a module for a target.
 
     `grid` are the devices that run it, one for each partition; by default the first device of the
-    target. `watch` receives the shardings that the module inspects.
+    target. `watch` receives the shardings that the module inspects. `calls` are the
+    Python functions that it calls: without them it is compiled, and cannot run.
 
     `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`: those of
     `options.ALLOWED`.
@@ -61,7 +65,9 @@ def compile(
     options = checked_options(options)
     if target.backend == "cpu":
         options = {**_CPU_OPTIONS, **product_options(module), **options}
-    executable = _compiled_for(program, target, options, grid, watch)
+    if calls is None and HANDLER not in program:
+        calls = HostCalls()
+    executable = _compiled_for(program, target, options, grid, watch, calls)
     if DIFFERS.encode() in program:
         check_collectives_reached(executable.hlo_module(), target.backend == "cpu")
     return executable
@@ -73,14 +79,15 @@ def _compiled_for(
     options: Options,
     grid: Sequence[Device] | None,
     watch: Watch | None,
+    calls: HostCalls | None,
 ) -> Executable | CompileOnlyExecutable:
     if target.backend == "cpu":
         if _LAPACK in program:
             ensure_lapack()
         copy_late = _INLINEABLE in program
-        return _compile_and_load(program, target, options, grid, watch, copy_late)
+        return _compile_and_load(program, target, options, grid, watch, calls, copy_late)
     if grid and target.device is None:  # the attached device of arrays
-        return _compile_and_load(program, target, options, grid, watch)
+        return _compile_and_load(program, target, options, grid, watch, calls)
     return compile_for(program, target, options, grid, watch)
 
 
@@ -90,6 +97,7 @@ def _compile_and_load(
     options: Options,
     grid: Sequence[Device] | None,
     watch: Watch | None,
+    calls: HostCalls | None = None,
     copy_late: bool = False,
 ) -> Executable:
     grid = tuple(grid or devices(target.backend)[:1])
@@ -97,19 +105,32 @@ def _compile_and_load(
     if copy_late:
         xla_options = copying_late(xla_options)
     client = grid[0].client
-    raw, seconds = compiled(
-        lambda: client.compile_and_load(program, _jax.DeviceList(grid), xla_options), watch
-    )
-    return Executable(raw, target, seconds)
+    devices_of_it = _jax.DeviceList(grid)
+    if calls is None or not calls.functions:
+        raw, seconds = compiled(
+            lambda: client.compile_and_load(program, devices_of_it, xla_options), watch
+        )
+    else:  # the runtime takes functions with a module alone, not with its bytes
+        functions, module = list(calls.functions), mlir.own_module(program)
+        raw, seconds = compiled(
+            lambda: client.compile_and_load(
+                module, devices_of_it, xla_options, host_callbacks=functions
+            ),
+            watch,
+        )
+    return Executable(raw, target, seconds, calls)
 
 
 def load_executable(
-    serialized: bytes, target: Target, grid: Sequence[Device] | None = None
+    serialized: bytes,
+    target: Target,
+    grid: Sequence[Device] | None = None,
+    calls: HostCalls | None = None,
 ) -> Executable:
     """Load an executable from the bytes of `serialize`.
 
     `grid` are the devices that run it, one for each partition; by default the first device of the
-    target.
+    target. `calls` are the Python functions that it calls: without them it cannot run.
 
     Raises:
       ArtifactError: the bytes are damaged, have another version or machine, or are for another
@@ -127,10 +148,14 @@ def load_executable(
     # without options it uses the devices of its compilation, whatever its arguments' devices
     options = compile_options(grid, {}) if len(grid) > 1 else None
     try:
-        raw = grid[0].client.deserialize_executable(serialized, _jax.DeviceList(grid), options)
+        raw = grid[0].client.deserialize_executable(
+            serialized, _jax.DeviceList(grid), options, list(calls.functions) if calls else []
+        )
     except (JaxRuntimeError, ValueError) as exc:
         raise artifact_error(exc) from None
-    return Executable(raw, target)
+    if calls is None and HANDLER not in serialized:
+        calls = HostCalls()
+    return Executable(raw, target, None, calls)
 
 
 #: The attribute of a call that is not inlined, as its name and the text of its value.

@@ -26,12 +26,16 @@ from olympus_core.xla.proto.tpu_executable import optimized_module
 from olympus_core.xla.runtime.arrays import result_handler
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.hlo_conversion import numbers
+from olympus_core.xla.runtime.host_calls import HostCalls, starter
 from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
 from olympus_core.xla.targets.targets import Target
 from olympus_runtime.checks import ProgramTypes, program_types
 from olympus_runtime.messages import clean
 
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
+
+
+_NO_CALLS = HostCalls()
 
 
 class _Program:
@@ -217,11 +221,17 @@ class Executable(_Program):
 
     __slots__ = ("handlers", "run")
 
-    def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        raw: Any,
+        target: Target,
+        xla_seconds: float | None = None,
+        calls: HostCalls | None = _NO_CALLS,
+    ) -> None:
         super().__init__(raw, target, xla_seconds)
         handler = result_handler(raw.local_devices()[0])
         self.handlers = [handler] * len(raw.get_output_layouts())
-        self.run = raw.execute_sharded
+        self.run = starter(raw, calls)
 
     def execute(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on Buffers in the order of the parameters; the outputs may still be computing.
