@@ -116,6 +116,7 @@ if _typing.TYPE_CHECKING:
     from olympus import extend as extend
     from olympus import files as files
     from olympus import flatten_util as flatten_util
+    from olympus import image as image
     from olympus import ops as ops
     from olympus import scipy as scipy
     from olympus import test_util as test_util
@@ -137,6 +138,7 @@ else:
         "extend",
         "files",
         "flatten_util",
+        "image",
         "ops",
         "scipy",
         "test_util",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 import jax
+import jax.scipy.stats
 import numpy as np
 import pytest
 
 import olympus as ox
 from tests.library.oracle import check, row
 
+DISTRIBUTIONS = [name for name, value in vars(jax.scipy.stats).items() if inspect.ismodule(value)]
 NAMESPACES = [
     "",
     ".ad_checkpoint",
@@ -20,6 +23,7 @@ NAMESPACES = [
     ".debug",
     ".extend",
     ".flatten_util",
+    ".image",
     ".lax",
     ".lax.linalg",
     ".nn",
@@ -31,7 +35,8 @@ NAMESPACES = [
     ".random",
     ".scipy.linalg",
     ".scipy.special",
-    ".scipy.stats.norm",
+    ".scipy.stats",
+    *(f".scipy.stats.{name}" for name in DISTRIBUTIONS),
     ".stages",
     ".test_util",
     ".tree",

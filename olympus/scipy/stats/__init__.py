@@ -1,3 +1,32 @@
-"""`olympus.scipy.stats`: distributions, one namespace for each."""
+"""`olympus.scipy.stats`: distributions, one namespace for each, and statistics of samples."""
 
+from olympus.scipy.stats import bernoulli as bernoulli
+from olympus.scipy.stats import beta as beta
+from olympus.scipy.stats import betabinom as betabinom
+from olympus.scipy.stats import binom as binom
+from olympus.scipy.stats import cauchy as cauchy
+from olympus.scipy.stats import chi2 as chi2
+from olympus.scipy.stats import dirichlet as dirichlet
+from olympus.scipy.stats import expon as expon
+from olympus.scipy.stats import gamma as gamma
+from olympus.scipy.stats import gennorm as gennorm
+from olympus.scipy.stats import geom as geom
+from olympus.scipy.stats import gumbel_l as gumbel_l
+from olympus.scipy.stats import gumbel_r as gumbel_r
+from olympus.scipy.stats import laplace as laplace
+from olympus.scipy.stats import logistic as logistic
+from olympus.scipy.stats import multinomial as multinomial
+from olympus.scipy.stats import multivariate_normal as multivariate_normal
+from olympus.scipy.stats import nbinom as nbinom
 from olympus.scipy.stats import norm as norm
+from olympus.scipy.stats import pareto as pareto
+from olympus.scipy.stats import poisson as poisson
+from olympus.scipy.stats import t as t
+from olympus.scipy.stats import truncnorm as truncnorm
+from olympus.scipy.stats import uniform as uniform
+from olympus.scipy.stats import vonmises as vonmises
+from olympus.scipy.stats import wrapcauchy as wrapcauchy
+from olympus_core.library.scipy.stats.kde import gaussian_kde as gaussian_kde
+from olympus_core.library.scipy.stats.samples import mode as mode
+from olympus_core.library.scipy.stats.samples import rankdata as rankdata
+from olympus_core.library.scipy.stats.samples import sem as sem
