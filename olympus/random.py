@@ -1,5 +1,8 @@
 """Random numbers: keys, and samples drawn by them."""
 
+import typing as _typing
+
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.random.binomial import binomial as binomial
 from olympus_core.library.random.binomial import multinomial as multinomial
 from olympus_core.library.random.continuous import cauchy as cauchy
@@ -45,3 +48,12 @@ from olympus_core.library.random.poisson import poisson as poisson
 from olympus_core.library.random.uniform import bits as bits
 from olympus_core.library.random.uniform import randint as randint
 from olympus_core.library.random.uniform import uniform as uniform
+
+if _typing.TYPE_CHECKING:
+    from olympus_core.library.random.matrices import multivariate_normal as multivariate_normal
+    from olympus_core.library.random.matrices import orthogonal as orthogonal
+else:
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        elsewhere={"olympus_core.library.random.matrices": ("multivariate_normal", "orthogonal")},
+    )

@@ -1,5 +1,8 @@
 """Initializers of weights: functions of a key, a shape and a dtype."""
 
+import typing as _typing
+
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.nn.initializers import Initializer as Initializer
 from olympus_core.library.nn.initializers import constant as constant
 from olympus_core.library.nn.initializers import glorot_normal as glorot_normal
@@ -18,3 +21,12 @@ from olympus_core.library.nn.initializers import variance_scaling as variance_sc
 from olympus_core.library.nn.initializers import xavier_normal as xavier_normal
 from olympus_core.library.nn.initializers import xavier_uniform as xavier_uniform
 from olympus_core.library.nn.initializers import zeros as zeros
+
+if _typing.TYPE_CHECKING:
+    from olympus_core.library.nn.orthogonal import delta_orthogonal as delta_orthogonal
+    from olympus_core.library.nn.orthogonal import orthogonal as orthogonal
+else:
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        elsewhere={"olympus_core.library.nn.orthogonal": ("delta_orthogonal", "orthogonal")},
+    )

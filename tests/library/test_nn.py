@@ -313,6 +313,9 @@ def test_initializers() -> None:
         _init("variance_scaling", 1.0, modes[0], "truncated_normal", dtype="complex64"),
         _init("variance_scaling", 1.0, modes[0], "uniform", dtype="complex64"),
         _init("variance_scaling", 1.0, modes[2], "normal", (0, 1), 2, 3, shape=(2, 3, 4, 5)),
+        *[_init("orthogonal", 2.0, axis, shape=(2, 3, 5)) for axis in (-1, 0)],
+        _init("orthogonal", shape=(2, 0)),
+        *[_init("delta_orthogonal", shape=(*window, 2, 3)) for window in ((3,), (3, 4), (1, 2, 3))],
     ]
     check(rows, jit=False)  # the draws have few shapes, so each is compiled once
     check([_init("glorot_uniform"), _init("truncated_normal", 2.0, "float32", -1.0, 3.0)])

@@ -121,7 +121,19 @@ COUNTS = [
     draw("multinomial", 20.0, CHANCES),
     draw("multinomial", np.asarray([20, 5]), np.stack([CHANCES, CHANCES[::-1]])),
 ]
+COVARIANCE = np.asarray([[2, 0.5, 0], [0.5, 1, 0.2], [0, 0.2, 3]], np.float32)
+MEANS = np.asarray([[0, 1, 2], [5, 0, -5]], np.float32)
+OF_MATRICES = [
+    *[close("orthogonal", 3, (2,), d) for d in ("float32", "complex64")],
+    *[close("orthogonal", 4, m=m) for m in (2, 6)],
+    close("orthogonal", 1),
+    *[close("multivariate_normal", MEANS[0], COVARIANCE, (5,), method=m) for m in ("cholesky",)],
+    close("multivariate_normal", MEANS, COVARIANCE),
+    close("multivariate_normal", MEANS[0], np.stack([COVARIANCE, 2 * COVARIANCE]), (3, 2)),
+    close("multivariate_normal", np.zeros(2, np.int32), np.eye(2, dtype=np.int32), dtype="float16"),
+]
 GROUPS = {
+    "of matrices": OF_MATRICES,
     "bits": BITS,
     "integers": INTEGERS,
     "continuous": CONTINUOUS,
@@ -406,3 +418,36 @@ def test_keys_compare_and_do_not_mix_with_numbers() -> None:
     ):
         with pytest.raises(TypeError, match="keys"):
             call()
+
+
+@pytest.mark.parametrize("method", ["svd", "eigh"])
+def test_factors_of_a_covariance_give_its_distribution(method: str) -> None:
+    singular = np.asarray([[1, 2], [2, 4]], np.float32)
+    x = ox.random.multivariate_normal(
+        ox.random.key(0), np.asarray([3, 0], np.float32), singular, (4000,), method=method
+    )
+    np.testing.assert_allclose(np.cov(np.asarray(x).T), singular, rtol=0.1)
+    np.testing.assert_allclose(np.asarray(x).mean(0), [3, 0], atol=0.1)
+
+
+MATRIX_ERRORS: dict[str, Callable[[Any, Any], Any]] = {
+    "method": lambda r, k: r.multivariate_normal(k, np.ones(2), np.eye(2), method="qr"),
+    "mean": lambda r, k: r.multivariate_normal(k, 1.0, np.eye(1)),
+    "covariance": lambda r, k: r.multivariate_normal(k, np.ones(2), np.ones(2)),
+    "sizes": lambda r, k: r.multivariate_normal(k, np.ones(2), np.eye(3)),
+    "shape": lambda r, k: r.multivariate_normal(k, np.ones((3, 2)), np.eye(2), (2,)),
+    "dtype": lambda r, k: r.multivariate_normal(k, np.ones(2), np.eye(2), dtype=int),
+    "initializer": lambda r, k: INITIALIZERS[r].orthogonal()(k, (3,)),
+    "axes": lambda r, k: INITIALIZERS[r].delta_orthogonal()(k, (3, 3)),
+    "outputs": lambda r, k: INITIALIZERS[r].delta_orthogonal()(k, (3, 3, 2)),
+}
+INITIALIZERS = {ox.random: ox.nn.initializers, jax.random: jax.nn.initializers}
+
+
+@pytest.mark.parametrize("name", MATRIX_ERRORS)
+def test_errors_of_matrices_are_of_the_classes_of_jax(name: str) -> None:
+    with pytest.raises(Exception) as theirs:
+        MATRIX_ERRORS[name](jax.random, jax.random.key(0))
+    with pytest.raises(ox.errors.TraceError) as ours:
+        MATRIX_ERRORS[name](ox.random, ox.random.key(0))
+    assert issubclass(ours.type, theirs.type), (ours.type, theirs.value)

@@ -37,7 +37,7 @@ class Initializer(Protocol):
         """Return weights of a shape and dtype, drawn by a random key."""
 
 
-def _dtype(dtype: DTypeLike | None) -> DType:
+def weight_dtype(dtype: DTypeLike | None) -> DType:
     return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
 
 
@@ -47,7 +47,7 @@ def zeros(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Arr
     >>> zeros(key(0), (2,))
     Array([0., 0.], dtype=float32)
     """
-    return fills.zeros(shape, _dtype(dtype))
+    return fills.zeros(shape, weight_dtype(dtype))
 
 
 def ones(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
@@ -56,7 +56,7 @@ def ones(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Arra
     >>> ones(key(0), (2,))
     Array([1., 1.], dtype=float32)
     """
-    return fills.ones(shape, _dtype(dtype))
+    return fills.ones(shape, weight_dtype(dtype))
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
@@ -68,7 +68,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
-        return fills.full(shape, value, _dtype(dtype))
+        return fills.full(shape, value, weight_dtype(dtype))
 
     return init
 
@@ -82,7 +82,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
-        dtype = _dtype(dtype)
+        dtype = weight_dtype(dtype)
         return _uniform.uniform(key, shape, dtype) * array.asarray(scale, dtype)
 
     return init
@@ -97,7 +97,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
-        dtype = _dtype(dtype)
+        dtype = weight_dtype(dtype)
         return _normal.normal(key, shape, dtype) * array.asarray(stddev, dtype)
 
     return init
@@ -117,7 +117,7 @@ def truncated_normal(
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
-        dtype = _dtype(dtype)
+        dtype = weight_dtype(dtype)
         drawn = _normal.truncated_normal(key, lower, upper, shape, dtype)
         return drawn * array.asarray(stddev, dtype)
 
@@ -214,7 +214,7 @@ def variance_scaling(
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
-        shape, dtype = canonical_shape(shape), _dtype(dtype)
+        shape, dtype = canonical_shape(shape), weight_dtype(dtype)
         fan = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
         variance = scalar(scale / fan, dtype)
         return _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
