@@ -117,6 +117,7 @@ if _typing.TYPE_CHECKING:
     from olympus import files as files
     from olympus import flatten_util as flatten_util
     from olympus import image as image
+    from olympus import interpreters as interpreters
     from olympus import ops as ops
     from olympus import scipy as scipy
     from olympus import test_util as test_util
@@ -139,6 +140,7 @@ else:
         "files",
         "flatten_util",
         "image",
+        "interpreters",
         "ops",
         "scipy",
         "test_util",

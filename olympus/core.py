@@ -14,9 +14,9 @@ from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn
 from olympus_core.ir.olympuspr import Literal as Literal
 from olympus_core.ir.olympuspr import Var as Var
-from olympus_core.ir.primitive import Primitive as Primitive
 from olympus_core.ir.trace import Trace as Trace
 from olympus_core.ir.tracer import Tracer as Tracer
+from olympus_core.library.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.library.jaxprs import ClosedJaxpr as ClosedJaxpr
 from olympus_core.library.jaxprs import DropVar as DropVar
 from olympus_core.library.jaxprs import Jaxpr as Jaxpr
@@ -31,3 +31,4 @@ from olympus_core.library.jaxprs import valid_jaxtype as valid_jaxtype
 
 AbstractValue = ShapedArray
 JaxprEqn = _Eqn
+Primitive = _UserPrimitive

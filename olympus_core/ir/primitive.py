@@ -245,7 +245,7 @@ class Primitive:
         kind = self._kinds.get(key)
         if kind is None:
             outs = self._abstract(avals, params)
-            outs = outs if self.types_varying_axes else _varying(outs, avals)
+            outs = outs if self.types_varying_axes else varying_results(outs, avals)
             kind = self._kinds.setdefault(key, Kind(self, outs, dict(params)))
         return kind
 
@@ -259,6 +259,10 @@ class Primitive:
 
     def spoken(self, params: dict[str, Any]) -> str:
         """Return the name of the operation in messages."""
+        return self.name
+
+    def lowering_key(self, params: dict[str, Any]) -> str:
+        """Return a text that equals for operations with one lowering, besides their parameters."""
         return self.name
 
     def eager_operation(self, params: dict[str, Any]) -> EagerOperation | None:
@@ -397,7 +401,7 @@ class Primitive:
         return eqn
 
 
-def _varying(outs: Avals, operands: Avals) -> Avals:
+def varying_results(outs: Avals, operands: Avals) -> Avals:
     """Return the types of results that vary along all axes along which an operand varies."""
     every = frozenset[Any]().union(*[a.vma for a in operands])
     return tuple([a.update(vma=every) for a in outs]) if every else outs

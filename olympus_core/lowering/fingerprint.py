@@ -56,7 +56,12 @@ def _of_program(program: Olympuspr) -> tuple[Any, ...]:
 
     inputs = bound(program.constvars), bound(program.invars)
     eqns = [
-        (e.primitive.name, _of_dict(e.params), [*map(read, e.inputs)], bound(e.outputs))
+        (
+            e.primitive.lowering_key(e.params),
+            _of_dict(e.params),
+            [*map(read, e.inputs)],
+            bound(e.outputs),
+        )
         for e in program.eqns
     ]
     return inputs, [*map(structural_value, program.consts)], eqns, [*map(read, program.outvars)]

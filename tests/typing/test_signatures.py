@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 NAMESPACES = ["olympus"] + [
     module.name
     for module in pkgutil.walk_packages(ox.__path__, "olympus.")
-    if not module.name.startswith(("olympus.core", "olympus.extend"))
+    if not module.name.startswith(("olympus.core", "olympus.extend", "olympus.interpreters"))
 ]
 #: the functions of trees, in `tree` and as `tree_...` in `tree_util`, and what is a tree of each
 TREES = {

@@ -1,0 +1,1 @@
+"""The names of a module of JAX that has only private ones."""
