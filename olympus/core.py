@@ -10,13 +10,13 @@ from olympus_core.base.errors import (
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
 )
 from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
+from olympus_core.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn
 from olympus_core.ir.olympuspr import Literal as Literal
 from olympus_core.ir.olympuspr import Var as Var
 from olympus_core.ir.trace import Trace as Trace
 from olympus_core.ir.tracer import Tracer as Tracer
-from olympus_core.library.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.library.jaxprs import ClosedJaxpr as ClosedJaxpr
 from olympus_core.library.jaxprs import DropVar as DropVar
 from olympus_core.library.jaxprs import Jaxpr as Jaxpr

@@ -1,21 +1,21 @@
 """Lowering rules of primitives, and the parts of StableHLO that they are made of."""
 
-from olympus_core.library.extension.lowering_context import LoweringRuleContext as _Context
-from olympus_core.library.extension.lowering_context import ModuleContext as ModuleContext
-from olympus_core.library.extension.lowering_rules import aval_to_ir_type as aval_to_ir_type
-from olympus_core.library.extension.lowering_rules import aval_to_ir_types as aval_to_ir_types
-from olympus_core.library.extension.lowering_rules import dense_int_array as dense_int_array
-from olympus_core.library.extension.lowering_rules import dense_int_elements as dense_int_elements
-from olympus_core.library.extension.lowering_rules import dtype_to_ir_type as dtype_to_ir_type
-from olympus_core.library.extension.lowering_rules import flatten_ir_types as flatten_ir_types
-from olympus_core.library.extension.lowering_rules import flatten_ir_values as flatten_ir_values
-from olympus_core.library.extension.lowering_rules import ir_constant as ir_constant
-from olympus_core.library.extension.lowering_rules import ir_constants as ir_constants
-from olympus_core.library.extension.lowering_rules import jaxpr_subcomp as jaxpr_subcomp
-from olympus_core.library.extension.lowering_rules import lower_fun as lower_fun
-from olympus_core.library.extension.lowering_rules import register_lowering as register_lowering
-from olympus_core.library.extension.lowering_rules import shape_tensor as shape_tensor
-from olympus_core.library.extension.lowering_rules import (
+from olympus_core.extension.lowering_context import LoweringRuleContext as _Context
+from olympus_core.extension.lowering_context import ModuleContext as ModuleContext
+from olympus_core.extension.lowering_rules import aval_to_ir_type as aval_to_ir_type
+from olympus_core.extension.lowering_rules import aval_to_ir_types as aval_to_ir_types
+from olympus_core.extension.lowering_rules import dense_int_array as dense_int_array
+from olympus_core.extension.lowering_rules import dense_int_elements as dense_int_elements
+from olympus_core.extension.lowering_rules import dtype_to_ir_type as dtype_to_ir_type
+from olympus_core.extension.lowering_rules import flatten_ir_types as flatten_ir_types
+from olympus_core.extension.lowering_rules import flatten_ir_values as flatten_ir_values
+from olympus_core.extension.lowering_rules import ir_constant as ir_constant
+from olympus_core.extension.lowering_rules import ir_constants as ir_constants
+from olympus_core.extension.lowering_rules import jaxpr_subcomp as jaxpr_subcomp
+from olympus_core.extension.lowering_rules import lower_fun as lower_fun
+from olympus_core.extension.lowering_rules import register_lowering as register_lowering
+from olympus_core.extension.lowering_rules import shape_tensor as shape_tensor
+from olympus_core.extension.lowering_rules import (
     unflatten_ir_values_like_types as unflatten_ir_values_like_types,
 )
 from olympus_core.mlir.attributes import attribute as _attribute

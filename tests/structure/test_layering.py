@@ -30,7 +30,7 @@ ORDERS = {
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
         *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
-        *("verification", "artifact", "api", "export", "interop"),
+        *("extension", "verification", "artifact", "api", "export", "interop"),
     ],
     "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],
     "olympus_core/analysis": [
@@ -346,7 +346,7 @@ def test_type_checkers_import_the_names_imported_on_demand() -> None:
 PROTOCOLS = {
     "TypeError": {"__index__", "__iter__", "__len__", "_setitem"},
     "AttributeError": {"__getattr__"},
-    "KeyError": {"__missing__"},
+    "KeyError": {"__missing__", "__getitem__"},
     "ValueError": {"_refuse_constant"},  # json calls it, and its caller makes it one of ours
 }
 

@@ -3,13 +3,13 @@
 from olympus.extend.core import primitives as primitives
 from olympus_core.base.avals import ShapedArray as ShapedArray
 from olympus_core.base.avals import get_aval as get_aval
+from olympus_core.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn
 from olympus_core.ir.olympuspr import Literal as Literal
 from olympus_core.ir.olympuspr import Var as Var
 from olympus_core.ir.trace import Trace as Trace
 from olympus_core.ir.tracer import Tracer as Tracer
-from olympus_core.library.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.library.jaxprs import ClosedJaxpr as ClosedJaxpr
 from olympus_core.library.jaxprs import DropVar as DropVar
 from olympus_core.library.jaxprs import Jaxpr as Jaxpr

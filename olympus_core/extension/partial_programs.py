@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.extension.linear_util import results_of
 from olympus_core.ir.dce_cse import live
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.trace import current_trace, using_trace
-from olympus_core.library.extension.linear_util import results_of
 from olympus_core.transforms.linearize import LinearTrace
 from olympus_core.transforms.staging import StagedTracer, hoist_consts, stage
 
@@ -59,11 +59,11 @@ def dce_jaxpr(
     outputs = (
         [used_outputs] * len(jaxpr.outvars) if isinstance(used_outputs, bool) else used_outputs
     )
-    kept = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
+    needed = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     outvars = tuple(x for x, u in zip(jaxpr.outvars, outputs, strict=True) if u)
     eqns = live(jaxpr.replace(outvars=outvars))
     read = {x for eqn in eqns for x in eqn.inputs} | set(outvars)
-    used = [bool(k) or v in read for v, k in zip(jaxpr.invars, kept, strict=True)]
+    used = [bool(k) or v in read for v, k in zip(jaxpr.invars, needed, strict=True)]
     invars = tuple(v for v, u in zip(jaxpr.invars, used, strict=True) if u)
     return jaxpr.replace(invars=invars, eqns=eqns, outvars=outvars), used
 

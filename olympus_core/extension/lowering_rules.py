@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.ir.primitive import Primitive
-from olympus_core.library.extension.lowering_context import (
+from olympus_core.extension.lowering_context import (
     LoweringRuleContext,
     flat_values,
     lower_by,
 )
-from olympus_core.library.extension.user_primitive import UserPrimitive
+from olympus_core.extension.user_primitive import UserPrimitive
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.primitive import Primitive
 from olympus_core.mlir import bindings as mlir
 from olympus_core.transforms.staging import stage
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
-from olympus_core.ir.primitive import Primitive, op
-from olympus_core.library.extension.rules import (
+from olympus_core.extension.rules import (
     AxisData,
     Registry,
     Rule,
@@ -19,6 +18,7 @@ from olympus_core.library.extension.rules import (
     front,
     sized,
 )
+from olympus_core.ir.primitive import Primitive, op
 
 #: a value without a mapped axis, in a list of their places
 not_mapped = None

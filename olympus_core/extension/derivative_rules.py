@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core.base.errors import UnsupportedError
-from olympus_core.ir.primitive import Primitive, op
-from olympus_core.library.extension.rules import (
+from olympus_core.extension.rules import (
     Rule,
     Zero,
     is_undefined_primal,
     primitive_jvps,
     primitive_transposes,
 )
+from olympus_core.ir.primitive import Primitive, op
 
 
 def add_tangents(x: Any, y: Any) -> Any:

@@ -147,10 +147,10 @@ def short_forms(jx: Any, m: types.SimpleNamespace) -> Uses:
     ad, batching = m.ad, m.batching
 
     def primitive(name: str, impl: Callable[..., Any]) -> Any:
-        made = m.core.Primitive(name)
-        made.def_impl(impl)
-        made.def_abstract_eval(lambda x, *_, **params: x)
-        return made
+        own = m.core.Primitive(name)
+        own.def_impl(impl)
+        own.def_abstract_eval(lambda x, *_, **params: x)
+        return own
 
     square_p = primitive("square_of", lambda x: x * x)
     ad.defjvp(square_p, lambda t, x: 2 * x * t)
@@ -220,12 +220,12 @@ def test_registries_have_the_rules_of_the_core() -> None:
 
 def test_a_lowering_of_one_platform() -> None:
     m = modules(ox)
-    made = m.core.Primitive("made")
-    made.def_abstract_eval(lambda x, **params: x)
-    m.mlir.register_lowering(made, lambda ctx, x: [stablehlo.add(x, m.mlir.ir_constant(X))])
-    m.mlir.register_lowering(made, lambda ctx, x: stablehlo.multiply(x, x), platform="gpu")
-    np.testing.assert_array_equal(ox.jit(made.bind)(Y), Y + X)
-    text = ox.jit(made.bind).trace(Y).lower(ox.target("gpu", "h200")).as_text()
+    own = m.core.Primitive("own")
+    own.def_abstract_eval(lambda x, **params: x)
+    m.mlir.register_lowering(own, lambda ctx, x: [stablehlo.add(x, m.mlir.ir_constant(X))])
+    m.mlir.register_lowering(own, lambda ctx, x: stablehlo.multiply(x, x), platform="gpu")
+    np.testing.assert_array_equal(ox.jit(own.bind)(Y), Y + X)
+    text = ox.jit(own.bind).trace(Y).lower(ox.target("gpu", "h200")).as_text()
     assert "multiply" in text
     assert "add" not in text
 
@@ -233,13 +233,13 @@ def test_a_lowering_of_one_platform() -> None:
 def test_functions_with_other_primitives_of_one_name_are_lowered_apart() -> None:
     m = modules(ox)
 
-    def made(by: float) -> Any:
+    def own(by: float) -> Any:
         primitive = m.core.Primitive("scaled")
         primitive.def_abstract_eval(lambda x: x)
         m.mlir.register_lowering(primitive, m.mlir.lower_fun(lambda x: [x * by]))
         return ox.jit(lambda x: primitive.bind(x))
 
-    first, second = made(2.0), made(3.0)
+    first, second = own(2.0), own(3.0)
     np.testing.assert_array_equal(ox.jit(lambda x: first(x) + second(x))(X), 5 * X)
 
 
@@ -299,20 +299,20 @@ def test_programs_and_functions_with_transformations() -> None:
 
 def test_absent_and_wrong_rules() -> None:
     m = modules(ox)
-    made = m.core.Primitive("made")
+    own = m.core.Primitive("own")
     absent = [
-        (lambda: made.bind(X), "Evaluation rule for 'made' not implemented"),
-        (lambda: ox.jit(made.bind)(X), "Abstract evaluation for 'made' not implemented"),
-        (lambda: ox.jvp(made.bind, (X,), (X,)), "Differentiation rule for 'made' not"),
-        (lambda: ox.vmap(made.bind)(X), "Batching rule for 'made' not implemented"),
-        (lambda: m.ad.get_primitive_transpose(made), "Transpose rule .* for 'made' not"),
+        (lambda: own.bind(X), "Evaluation rule for 'own' not implemented"),
+        (lambda: ox.jit(own.bind)(X), "Abstract evaluation for 'own' not implemented"),
+        (lambda: ox.jvp(own.bind, (X,), (X,)), "Differentiation rule for 'own' not"),
+        (lambda: ox.vmap(own.bind)(X), "Batching rule for 'own' not implemented"),
+        (lambda: m.ad.get_primitive_transpose(own), "Transpose rule .* for 'own' not"),
     ]
     for call, text in absent:
         with pytest.raises(NotImplementedError, match=text):
             call()
-    made.def_abstract_eval(lambda x: x)
-    with pytest.raises(NotImplementedError, match="MLIR translation rule for primitive 'made'"):
-        ox.jit(made.bind)(X)
+    own.def_abstract_eval(lambda x: x)
+    with pytest.raises(NotImplementedError, match="MLIR translation rule for primitive 'own'"):
+        ox.jit(own.bind)(X)
     constant = m.mlir.ir_constant
     wrong: list[tuple[Callable[..., Any], str]] = [
         (lambda ctx, x: [x, x], "must return 1 values"),
@@ -320,11 +320,11 @@ def test_absent_and_wrong_rules() -> None:
         (lambda ctx, x: [constant(1.0)], "returned a value tensor<f32>"),
     ]
     for rule, text in wrong:
-        m.mlir.register_lowering(made, rule)
+        m.mlir.register_lowering(own, rule)
         with pytest.raises(ox.errors.LoweringError, match=text):
-            ox.jit(made.bind)(X)
-    m.batching.defvectorized(made)
+            ox.jit(own.bind)(X)
+    m.batching.defvectorized(own)
     with pytest.raises(ValueError, match="mapped over the same axis"):
-        ox.vmap(lambda x, y: made.bind(x, y), (0, None))(X, Y)
+        ox.vmap(lambda x, y: own.bind(x, y), (0, None))(X, Y)
     with pytest.raises(KeyError):
         m.ad.primitive_jvps[m.core.Primitive("other")]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UnsupportedError
+from olympus_core.extension.lowering_context import lower_by
 from olympus_core.ir.primitive import Avals, Primitive, varying_results
 from olympus_core.ir.trace import Trace, current_trace, using_trace
-from olympus_core.library.extension.lowering_context import lower_by
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
