@@ -58,7 +58,11 @@ ORDERS = {
     ],
 }
 #: Folders whose functions are named after those of NumPy and SciPy, with others' names among them
-NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/")
+NAMESAKES = (
+    "olympus_core/extension/",
+    "olympus_core/library/",
+    "olympus_core/primitives/linalg/portable/",
+)
 #: Names of functions that several modules have: `olympus.analysis.compare` and
 #: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
 #: `jit` stages a function or one of JAX, `command` is the click command of each module of commands,
