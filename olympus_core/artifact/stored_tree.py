@@ -59,6 +59,11 @@ class Node(TreeNode):
         if cls is collections.defaultdict:
             return Node("dict", items, tuple(map(_key, extra[1])))
         if cls is KeyArray:
+            if extra not in (None, "threefry2x32"):
+                raise UsageError(
+                    f"random keys of {extra!r} cannot be stored in a bundle",
+                    hint="pass their words, by olympus.random.key_data",
+                )
             return Node("key", items)
         name = f"{cls.__module__}:{cls.__qualname__}"
         fields = field_names(cls)

@@ -32,8 +32,8 @@ def structural(*positions: int, every: bool = False) -> Callable[[_F], _F]:
         def call(*args: Any, **kwargs: Any) -> Any:
             for i in places:
                 if i < len(args) and args and _is_key(args[i]):
-                    cls, words = _over_words(fun, args, kwargs, places)
-                    return words.all(-1) if every else tree.map(cls, words)
+                    with_data, words = _over_words(fun, args, kwargs, places)
+                    return words.all(-1) if every else tree.map(with_data, words)
             return fun(*args, **kwargs)
 
         return call  # type: ignore[return-value]
@@ -49,7 +49,7 @@ def _is_key(x: Any) -> bool:
 
 
 def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) -> Any:
-    """Return the class of the keys, and the function's results for each word."""
+    """Return the function from words to keys, and the function's results for each word."""
     operands = args if -1 in positions else [args[i] for i in positions if i < len(args)]
     for leaf in tree.leaves(operands, is_leaf=_is_keys):
         if not _is_keys(leaf):
@@ -57,7 +57,7 @@ def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) ->
             raise DTypeError(f"{name} needs all of its operands to be keys, and got {leaf!r:.80}")
     leaves, treedef = tree.flatten(args, is_leaf=_is_keys)
     places = [i for i, leaf in enumerate(leaves) if _is_keys(leaf)]
-    cls = leaves[places[0]].__class__
+    with_data = leaves[places[0]].with_data
 
     def of_one_word(*words: Any) -> Any:
         filled = list(leaves)
@@ -66,7 +66,7 @@ def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) ->
         return fun(*tree.unflatten(treedef, filled), **kwargs)
 
     data = [leaves[i].data for i in places]
-    return cls, vmap(of_one_word, in_axes=-1, out_axes=-1)(*data)
+    return with_data, vmap(of_one_word, in_axes=-1, out_axes=-1)(*data)
 
 
 def _is_keys(x: Any) -> bool:

@@ -17,11 +17,9 @@ import numpy as np
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.base.source import Source
-from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import Batched, MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.base import at_front
+from olympus_core.primitives.elementwise.base import at_front, reshape
 from olympus_core.primitives.threefry import UINT32, emit_hash
 
 if TYPE_CHECKING:
@@ -253,21 +251,18 @@ class RngBitGenerator(MultipleResults):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        """Return a loop over the states."""
+        """Draw all bits by the first state, as JAX does, and replace only that one by the next."""
         states = at_front(args[0], dims[0], batched.size)
-        state = Var(shaped(shape_of(states)[1:], UINT64))
-        outs = tuple([Var(a) for a in self.abstract(state.aval, **params)])
-        step = Eqn(self, (state,), outs, params, Source(None, 0, ""))
-        results = op.scan(
-            states,
-            olympuspr=Olympuspr((state,), (step,), outs),
-            num_consts=0,
-            num_carry=0,
-            length=batched.size,
-            reverse=False,
-            unroll=1,
+        size = shape_of(states)[1]
+        first = op.slice(states, start_indices=(0, 0), limit_indices=(1, size), strides=None)
+        following, bits = self.bind(
+            reshape(first, (size,)), **{**params, "shape": (batched.size, *params["shape"])}
         )
-        return results, [0, 0]
+        rest = op.slice(
+            states, start_indices=(1, 0), limit_indices=(batched.size, size), strides=None
+        )
+        joined = op.concatenate(reshape(following, (1, size)), rest, dimension=0)
+        return [joined, bits], [0, 0]
 
 
 def _algorithm_attribute(name: str) -> Any:

@@ -297,7 +297,7 @@ def test_an_invalid_seed_is_refused() -> None:
     with pytest.raises(OverflowError):
         ox.random.key(2**64)
     with pytest.raises(ValueError, match="threefry2x32"):
-        ox.random.key(0, impl="rbg")
+        ox.random.key(0, impl="philox")
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:
@@ -451,3 +451,107 @@ def test_errors_of_matrices_are_of_the_classes_of_jax(name: str) -> None:
     with pytest.raises(ox.errors.TraceError) as ours:
         MATRIX_ERRORS[name](ox.random, ox.random.key(0))
     assert issubclass(ours.type, theirs.type), (ours.type, theirs.value)
+
+
+OTHERS = ("rbg", "unsafe_rbg")
+
+
+def of(impl: str, name: str, call: Callable[[Any, Any], Any], rtol: float = 0) -> Row:
+    """Return a row that calls a function of `random` and of a key of an implementation."""
+
+    def run(jnp: Any) -> Any:
+        random = PACKAGE[jnp].random
+        return call(random, random.key(7, impl=impl))
+
+    return row(f"{impl} {name}", run, rtol=rtol, atol=rtol)
+
+
+def data(call: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda r, k: r.key_data(call(r, k))
+
+
+def vmapped(random: Any, call: Callable[[Any], Any], *args: Any) -> Any:
+    return {ox.random: ox, jax.random: jax}[random].vmap(call)(*args)
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "key": data(lambda r, k: k),
+    "split": data(lambda r, k: r.split(k)),
+    "split of a shape": data(lambda r, k: r.split(k, (2, 3))),
+    "fold_in": data(lambda r, k: r.fold_in(k, 12345)),
+    "split of a split": data(lambda r, k: r.split(r.split(k, 3)[1])),
+    **{f"bits {d}": lambda r, k, d=d: r.bits(k, (5,), d) for d in ("uint8", "uint16", "uint32")},
+    "uniform": lambda r, k: r.uniform(k, (2, 3)),
+    "uniform of half floats": lambda r, k: r.uniform(k, (5,), "bfloat16"),
+    "randint": lambda r, k: r.randint(k, (4,), 0, 100),
+    "permutation": lambda r, k: r.permutation(k, 10),
+    "choice": lambda r, k: r.choice(k, 10, (3,), False),
+    "bernoulli": lambda r, k: r.bernoulli(k, 0.3, (10,)),
+    "categorical": lambda r, k: r.categorical(k, LOGITS),
+    "split by vmap": data(lambda r, k: vmapped(r, r.split, r.split(k, 3))),
+    "bits by vmap": lambda r, k: vmapped(r, r.bits, r.split(k, 3)),
+    "fold_in by vmap": data(
+        lambda r, k: vmapped(r, lambda i: r.fold_in(k, i), np.arange(3, dtype=np.uint32))
+    ),
+}
+CLOSE: dict[str, Callable[[Any, Any], Any]] = {
+    "normal": lambda r, k: r.normal(k, (4,)),
+    "gamma": lambda r, k: r.gamma(k, np.asarray([0.1, 0.9, 1, 2.5, 50], np.float32)),
+    "loggamma": lambda r, k: r.loggamma(k, np.asarray([0.1, 3], np.float32), (2, 2)),
+    "binomial": lambda r, k: r.binomial(k, 10, 0.3, (5,)),
+    "multinomial": lambda r, k: r.multinomial(k, 20.0, CHANCES),
+    "orthogonal": lambda r, k: r.orthogonal(k, 3),
+}
+
+
+@pytest.mark.parametrize("impl", OTHERS)
+def test_other_generators_give_the_bits_of_jax(impl: str) -> None:
+    rows = [of(impl, name, call) for name, call in CALLS.items()]
+    check(rows + [of(impl, name, call, 1e-5) for name, call in CLOSE.items()])
+    check(rows[:6], jit=False)
+
+
+@pytest.mark.parametrize("impl", OTHERS)
+def test_keys_of_other_generators(impl: str) -> None:
+    key, theirs = ox.random.key(3, impl=impl), jax.random.key(3, impl=impl)
+    assert str(key.dtype) == str(theirs.dtype)
+    assert key.dtype == ox.random.key_dtype(impl) != ox.random.key_dtype()
+    assert ox.random.key_impl(key) == impl == str(jax.random.key_impl(theirs))
+    assert (key.nbytes, key.itemsize) == (16, 16)
+    wrapped = ox.random.wrap_key_data(ox.random.key_data(key), impl=impl)
+    assert wrapped == key
+    keys = ox.random.split(key, (2, 3))
+    assert keys.shape == (2, 3) and keys[0, 1].impl == impl and keys.size == 6
+    assert ox.numpy.concatenate([keys, keys]).impl == impl
+    raw = ox.random.PRNGKey(3, impl=impl)
+    np.testing.assert_array_equal(raw, jax.random.PRNGKey(3, impl=impl))
+    assert ox.jit(lambda k: ox.random.split(k)[0])(key).impl == impl
+    with pytest.raises(TypeError):
+        ox.random.wrap_key_data(np.zeros(2, np.uint32), impl=impl)
+    with pytest.raises(TypeError):
+        ox.random.wrap_key_data(np.zeros(4, np.uint32))
+
+
+def test_the_first_of_many_states_generates_the_bits_as_in_jax() -> None:
+    keys = np.arange(12, dtype=np.uint32).reshape(3, 4)
+
+    def run(m: Any, keys: Any) -> Any:
+        lax = PACKAGE[m].lax
+        one = PACKAGE[m].vmap(lambda k: lax.rng_bit_generator(k, (2,)))(keys)
+        last = PACKAGE[m].vmap(lambda k: lax.rng_bit_generator(k, (5,), "uint8"), 1)(keys.T)
+        return [*one, *last]
+
+    check([row("states", run, keys)])
+
+
+def test_poisson_needs_a_key_of_threefry() -> None:
+    for random in (ox.random, jax.random):
+        with pytest.raises(NotImplementedError, match="only implemented for"):
+            random.poisson(random.key(0, impl="rbg"), 3.0)
+
+
+def test_a_raw_key_of_four_words_is_of_rbg() -> None:
+    raw, typed = ox.random.PRNGKey(3, impl="rbg"), ox.random.key(3, impl="rbg")
+    np.testing.assert_array_equal(ox.random.uniform(raw), ox.random.uniform(typed))
+    expected = ox.random.key_data(ox.random.split(typed))
+    np.testing.assert_array_equal(ox.random.split(raw), expected)

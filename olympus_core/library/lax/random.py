@@ -30,7 +30,7 @@ def rng_bit_generator(
 
     key: uint32[4] or uint64[2]; the next key has the same type. dtype: an unsigned integer dtype.
     With RNG_DEFAULT, the bits differ between backends; `olympus.random.bits` returns the same bits
-    on all backends. Under `vmap`, each key generates different bits.
+    on all backends. Under `vmap`, the first key generates the bits of the whole batch.
 
     Raises ShapeError for a key of a different type, DTypeError if `dtype` is not unsigned.
 

@@ -23,6 +23,7 @@ from olympus_core.library.numpy.creation import array, fills
 from olympus_core.library.operands import scalar
 from olympus_core.library.random import normal as _normal
 from olympus_core.library.random import uniform as _uniform
+from olympus_core.library.random.generators import subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
 
 Axes = int | Sequence[int]
@@ -170,7 +171,7 @@ def _drawn_uniform(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
 
 def _turned(radius: Callable[[Array], Array], key: Any, shape: Shape, dtype: DType) -> Array:
     """Return complex numbers with the radius of a uniform variable, and a uniform angle."""
-    keys = _uniform.subkeys(one_key("an initializer", key))
+    keys = subkeys(one_key("an initializer", key))
     u, turn = (_uniform.uniform(k, shape, dtypes.to_real(dtype)) for k in keys)
     angle = scalar(2j * np.pi, dtype) * lax.convert_element_type(turn, dtype)
     return radius(lax.convert_element_type(u, dtype)) * lax.exp(angle)

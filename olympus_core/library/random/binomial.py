@@ -22,15 +22,14 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact, vary_together
+from olympus_core.library.random.generators import random_split, subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import (
     fit_shape,
     float_dtype,
     result_shape,
-    subkeys,
     unit_floats,
 )
-from olympus_core.primitives.random import random_split_p
 
 # log(k!) less its Stirling approximation, for k from 0 to 9
 _STIRLING_TAIL = (
@@ -164,7 +163,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
         count = _binomial(key, remaining_trials, ratio, shape=shape, dtype=remaining_trials.dtype)
         return remaining_trials - count, count
 
-    keys = random_split_p.bind(key, shape=(outcomes,))
+    keys = random_split(key, (outcomes,))
     _, counts = scan(draw, broadcast_to(n, shape), (ratios, keys))
     return convert(moveaxis(counts, 0, -1), dtype)
 

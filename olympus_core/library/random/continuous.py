@@ -20,9 +20,10 @@ from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
+from olympus_core.library.random.generators import subkeys
 from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.normal import normal_floats
-from olympus_core.library.random.uniform import constant, subkeys, uniform_floats, unit_floats
+from olympus_core.library.random.uniform import constant, uniform_floats, unit_floats
 from olympus_core.primitives.joining import unstack_p
 
 

@@ -19,6 +19,7 @@ from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.control import map as map_
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.numpy.creation.fills import full
@@ -27,18 +28,16 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, vary_together
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
-from olympus_core.library.random.keys import KeyLike
+from olympus_core.library.random.generators import random_split, subkeys
+from olympus_core.library.random.keys import KeyArray, KeyLike
 from olympus_core.library.random.normal import normal_floats
 from olympus_core.library.random.uniform import (
     constant,
     fit_shape,
     random_signs,
-    subkeys,
     unit_floats,
 )
 from olympus_core.library.softmax import softmax
-from olympus_core.primitives.joining import unstack_p
-from olympus_core.primitives.random import random_split_p
 
 
 class _Candidate(NamedTuple):
@@ -52,19 +51,20 @@ class _Candidate(NamedTuple):
 
 def _split_each(keys: Any, num: int) -> list[Any]:
     """Split each key into `num` new keys, as `num` arrays of keys."""
-    subkeys: list[Any] = unstack_p.bind(random_split_p.bind(keys, shape=(num,)), axis=1)
-    return subkeys
+    return subkeys(keys, num, axis=1)
 
 
 def _replace(mask: Any, replacement: Any, value: Any) -> Any:
     """Select the trees of arrays `replacement` where `mask`, a bool for each row, else `value`."""
-    return tree.map(
-        lambda x, y: lax.select(_column(mask) if x.ndim == 2 else mask, x, y), replacement, value
-    )
+
+    def select(x: Any, y: Any) -> Any:
+        return lax.select(_column(mask, x.shape) if x.ndim == 2 else mask, x, y)
+
+    return tree.map(select, replacement, value)
 
 
-def _column(mask: Any) -> Any:
-    return broadcast_to(reshape(mask, (*mask.shape, 1)), (*mask.shape, 2))
+def _column(mask: Any, shape: Shape) -> Any:
+    return broadcast_to(reshape(mask, (*mask.shape, 1)), shape)
 
 
 def _positive_cube_root(keys: Any, c: Any) -> tuple[Any, Any]:
@@ -121,7 +121,21 @@ def _gamma(key: Any, a: Any, shape: Shape, dtype: DType, log_space: bool) -> Any
     if not count:
         return full(shape, 0, dtype)
     a = _without_derivative(reshape(broadcast_to(a, shape), (count,)))
-    keys, boost_keys = _split_each(random_split_p.bind(key, shape=(count,)), 2)
+    keys = random_split(key, (count,))
+    if keys.__class__ is not KeyArray:
+        return reshape(_samples(keys, a, dtype, log_space), shape)
+
+    def one(element: Any) -> Any:  # a batch of keys of rbg would draw by its first key
+        key, a = element
+        single = key.with_data(reshape(key.data, (1, *key.data.shape)))
+        return reshape(_samples(single, reshape(a, (1,)), dtype, log_space), ())
+
+    return reshape(map_(one, (keys, a)), shape)
+
+
+def _samples(keys: Any, a: Any, dtype: DType, log_space: bool) -> Any:
+    """Return a sample for each key and parameter."""
+    keys, boost_keys = _split_each(keys, 2)
     is_large = a >= 1
     third = constant(1 / 3, dtype)
     d = lax.select(is_large, a, a + 1) - third
@@ -129,9 +143,9 @@ def _gamma(key: Any, a: Any, shape: Shape, dtype: DType, log_space: bool) -> Any
     if log_space:
         log_u = lax.neg(exponential_floats(boost_keys, (), dtype))
         boost = where(is_large | (log_u == 0), 0, log_u * (1 / a))
-        return reshape(lax.log(d) + lax.log(v) + boost, shape)
+        return lax.log(d) + lax.log(v) + boost
     u = 1 - unit_floats(boost_keys, (), dtype)
-    return reshape(d * v * where(is_large, 1, lax.pow(u, 1 / a)), shape)
+    return d * v * where(is_large, 1, lax.pow(u, 1 / a))
 
 
 def gamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:

@@ -1,16 +1,17 @@
 """Random keys: created from seeds, split, and combined with data.
 
-A key is a pair of uint32 words.  It has two forms, and every function here returns the form that
-it gets: a *raw* key, an array of shape (2,), and a *typed* one, a `KeyArray`.  A KeyArray is a
-container of the raw words, so transformations, loops and containers accept it like any tree of
-arrays.  Functions that move elements (`library/structural.py`) apply to it as to an array;
-functions that compute raise an error.
+A key is a pair of uint32 words, or four of them for the implementations `rbg` and `unsafe_rbg`.
+It has two forms, and every function here returns the form that it gets: a *raw* key, an array of
+shape (2,) or (4,), and a *typed* one, a `KeyArray`.  Raw keys of four words belong to `rbg`.  A
+KeyArray is a container of the raw words, so transformations, loops and containers accept it like
+any tree of arrays.  Functions that move elements (`library/structural.py`) apply to it as to an
+array; functions that compute raise an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import (
     Shape,
     ShapedArray,
-    canonical_shape,
     get_aval,
     shaped,
     value_text,
@@ -29,9 +29,7 @@ from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
-from olympus_core.library.promotion import convert
 from olympus_core.library.structural import key_classes, structural
-from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
 
 if TYPE_CHECKING:
     from olympus_core.xla import Device
@@ -39,27 +37,32 @@ if TYPE_CHECKING:
 UINT32 = np.dtype("uint32")
 _ONE_KEY = shaped((2,), UINT32)
 _IMPL = "threefry2x32"
+#: the names in dtypes, by implementation
+_TAGS = {_IMPL: "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}
 
 
 class KeyDType:
-    """The dtype of a KeyArray: `key<fry>`, two words hashed by Threefry-2x32."""
+    """The dtype of a KeyArray: `key<fry>` of Threefry-2x32, `key<rbg>` or `key<urbg>`."""
 
-    name = "key<fry>"
-    itemsize = 8
     type = dtypes.prng_key
-    impl = _IMPL
+
+    def __init__(self, impl: str = _IMPL) -> None:
+        self.impl = impl
+        self.name = f"key<{_TAGS[impl]}>"
+        self.words = 2 if impl == _IMPL else 4
+        self.itemsize = 4 * self.words
 
     def __repr__(self) -> str:
         return self.name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeyDType)
+        return isinstance(other, KeyDType) and self.impl == other.impl
 
     def __hash__(self) -> int:
         return hash(self.name)
 
 
-KEY_DTYPE = KeyDType()
+_DTYPES = {impl: KeyDType(impl) for impl in _TAGS}
 
 
 @structural()
@@ -106,13 +109,26 @@ class KeyArray:
     Indexing, iteration and the methods that move elements are those of an array of keys.
     """
 
-    __slots__ = ("data",)
+    __slots__ = ("data", "impl")
     __hash__ = None  # type: ignore[assignment]  # keys compare element by element
-    dtype = KEY_DTYPE
-    itemsize = KEY_DTYPE.itemsize
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, impl: str = _IMPL) -> None:
         self.data = data
+        self.impl = impl
+
+    def with_data(self, data: Array) -> KeyArray:
+        """Return keys of the same implementation with other words."""
+        return KeyArray(data, self.impl)
+
+    @property
+    def dtype(self) -> KeyDType:
+        """The dtype, which has the implementation."""
+        return _DTYPES[self.impl]
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of the words of a key."""
+        return self.dtype.itemsize
 
     @property
     def shape(self) -> Shape:
@@ -128,7 +144,7 @@ class KeyArray:
     @property
     def size(self) -> int:
         """The number of keys."""
-        return int(self.data.size // 2)
+        return int(self.data.size // self.dtype.words)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -138,7 +154,7 @@ class KeyArray:
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
             raise TypeError("iteration over a single random key; `split` creates several from one")
-        return map(KeyArray, self.data)
+        return map(self.with_data, self.data)
 
     def __getitem__(self, index: Any) -> KeyArray:
         entries = index if isinstance(index, tuple) else (index,)
@@ -149,7 +165,7 @@ class KeyArray:
             )
         if any(p is Ellipsis for p in entries):
             entries = (*entries, slice(None))
-        return KeyArray(self.data[entries])
+        return self.with_data(self.data[entries])
 
     if TYPE_CHECKING:  # of keys they return keys
 
@@ -246,9 +262,9 @@ class KeyArray:
 key_classes.append(KeyArray)
 tree.register_node(
     KeyArray,
-    lambda keys: ((keys.data,), None),
-    lambda _, children: KeyArray(children[0]),
-    lambda keys: (((tree.GetAttrKey("data"), keys.data),), None),
+    lambda keys: ((keys.data,), keys.impl),
+    lambda impl, children: KeyArray(children[0], impl),
+    lambda keys: (((tree.GetAttrKey("data"), keys.data),), keys.impl),
 )
 
 
@@ -272,13 +288,18 @@ def key_words(name: str, keys: Any) -> Any:
             f"{name} needs a key of dtype uint32, and got {aval.long_name()}",
             hint="create a key with olympus.random.key",
         )
-    if aval.shape[-1:] != (2,):
-        raise ShapeError(f"{name} needs a key of shape (..., 2), and got {aval.long_name()}")
+    sizes = (keys.dtype.words,) if keys.__class__ is KeyArray else (2, 4)
+    if aval.shape[-1:] not in [(size,) for size in sizes]:
+        expected = " or ".join(f"(..., {size})" for size in sizes)
+        raise ShapeError(f"{name} needs a key of shape {expected}, and got {aval.long_name()}")
     return data
 
 
 def one_key(name: str, key: Any) -> Any:
-    """Return the words of one key; raise ShapeError, naming the function, for an array of keys."""
+    """Return the words of one key of Threefry, or the `KeyArray` of another implementation.
+
+    Raises ShapeError, which names the function, for an array of keys.
+    """
     data = key.data if key.__class__ is KeyArray else key
     if getattr(data, "aval", None) is _ONE_KEY:
         return data
@@ -288,20 +309,41 @@ def one_key(name: str, key: Any) -> Any:
             f"{name} needs a single key, and got an array of keys of shape {shape}",
             hint="use olympus.vmap to pass one key at a time",
         )
-    return data
+    impl = impl_of(key)
+    return data if impl == _IMPL else KeyArray(data, impl)
 
 
-def _like(key: KeyLike, data: Array) -> Array | KeyArray:
-    return KeyArray(data) if key.__class__ is KeyArray else data
+def impl_of(keys: Any) -> str:
+    """Return the implementation of typed keys, or of raw ones by the number of their words."""
+    if keys.__class__ is KeyArray:
+        impl: str = keys.impl
+        return impl
+    return _IMPL if get_aval(keys).shape[-1] == 2 else "rbg"
 
 
-def _check_impl(impl: Any) -> None:
-    if impl not in (None, _IMPL, "fry") and not isinstance(impl, KeyDType):
-        raise ArgumentError(f"the implementation of random keys is {_IMPL!r}, and not {impl!r}")
+def like(key: KeyLike, keys: Any) -> Array | KeyArray:
+    """Return keys, words or a `KeyArray`, in the form of `key`: raw or typed."""
+    if key.__class__ is KeyArray:
+        return keys if keys.__class__ is KeyArray else KeyArray(keys)
+    result: Array = keys.data if keys.__class__ is KeyArray else keys
+    return result
 
 
-def _seed(name: str, seed: Any, impl: Any) -> Array:
-    _check_impl(impl)
+def implementation(impl: Any) -> str:
+    """Return the name of an implementation; raise ArgumentError for another value."""
+    if impl is None:
+        return _IMPL
+    if isinstance(impl, KeyDType):
+        return impl.impl
+    for name, tag in _TAGS.items():
+        if impl in (name, tag):
+            return name
+    names = ", ".join(map(repr, _TAGS))
+    raise ArgumentError(f"the implementations of random keys are {names}, and not {impl!r}")
+
+
+def checked_seed(name: str, seed: Any) -> Any:
+    """Return a seed, an integer of shape (); raise ShapeError or DTypeError for another value."""
     if isinstance(seed, KeyArray):
         raise DTypeError(f"{name} needs an integer seed, and got a key")
     if isinstance(seed, int):
@@ -312,121 +354,4 @@ def _seed(name: str, seed: Any, impl: Any) -> Array:
             f"{name} needs an integer seed of shape (), and got {aval.long_name()}",
             hint="use olympus.vmap to make a key of each seed" if aval.shape else None,
         )
-    words: Array = random_seed_p.bind(seed)
-    return words
-
-
-def key(
-    seed: ArrayLike, *, impl: str | KeyDType | None = None, dtype: str | KeyDType | None = None
-) -> KeyArray:
-    """Return a typed key for an integer seed.
-
-    Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
-    OverflowError for one of more than 64 bits.
-
-    >>> key(0).dtype
-    key<fry>
-    """
-    return KeyArray(_seed("key", seed, dtype if impl is None else impl))
-
-
-def PRNGKey(seed: ArrayLike, *, impl: str | KeyDType | None = None) -> Array:
-    """Return a raw key for an integer seed: uint32[2], the seed's high and low words.
-
-    >>> PRNGKey(7)
-    Array([0, 7], dtype=uint32)
-    """
-    return _seed("PRNGKey", seed, impl)
-
-
-@overload
-def split(key: KeyArray, num: ShapeLike = 2) -> KeyArray: ...
-@overload
-def split(key: ArrayLike, num: ShapeLike = 2) -> Array: ...
-def split(key: KeyLike, num: ShapeLike = 2) -> Array | KeyArray:
-    """Split a key into `num` new keys: (num,) of them, or an array of the shape `num`.
-
-    Raises ShapeError for an array of keys.
-
-    >>> split(key(0), 3).shape
-    (3,)
-    """
-    return _like(key, random_split_p.bind(one_key("split", key), shape=canonical_shape(num, "num")))
-
-
-@overload
-def fold_in(key: KeyArray, data: ArrayLike) -> KeyArray: ...
-@overload
-def fold_in(key: ArrayLike, data: ArrayLike) -> Array: ...
-def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
-    """Return a new key from a key and a 32-bit integer, such as the number of a step.
-
-    Raises OverflowError for a Python int outside of uint32, ShapeError for an array of data.
-
-    >>> fold_in(key(0), 1).dtype
-    key<fry>
-    """
-    words = one_key("fold_in", key)
-    if get_aval(data).shape:
-        raise ShapeError(
-            f"fold_in needs an integer of shape (), and got {get_aval(data).long_name()}",
-            hint="use olympus.vmap to fold in one integer at a time",
-        )
-    if isinstance(data, int):
-        dtypes.check_python_int(data, UINT32)
-    return _like(key, random_fold_in_p.bind(words, convert(data, UINT32)))
-
-
-def key_data(keys: KeyLike) -> Array:
-    """Return the words of keys: uint32, along a last axis of length 2.
-
-    >>> key_data(key(7))
-    Array([0, 7], dtype=uint32)
-    """
-    words: Array = key_words("key_data", keys)
-    return words
-
-
-def wrap_key_data(
-    key_bits_array: ArrayLike,
-    *,
-    impl: str | KeyDType | None = None,
-    dtype: str | KeyDType | None = None,
-) -> KeyArray:
-    """Return typed keys with the given words, uint32[..., 2]; the inverse of `key_data`.
-
-    >>> wrap_key_data(np.array([0, 7], "uint32")).dtype
-    key<fry>
-    """
-    _check_impl(dtype if impl is None else impl)
-    return KeyArray(key_words("wrap_key_data", key_bits_array))
-
-
-def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
-    """Return the dtype of typed keys.
-
-    >>> key_dtype()
-    key<fry>
-    """
-    _check_impl(impl_spec)
-    return KEY_DTYPE
-
-
-def key_impl(keys: KeyLike) -> str:
-    """Return the name of the keys' hash algorithm: "threefry2x32".
-
-    >>> str(key_impl(key(0)))
-    'threefry2x32'
-    """
-    key_words("key_impl", keys)
-    return _IMPL
-
-
-def clone(key: _Key) -> _Key:
-    """Return the same key, for an intended second use that draws the same numbers.
-
-    >>> key_data(clone(key(7)))
-    Array([0, 7], dtype=uint32)
-    """
-    key_words("clone", key)
-    return key
+    return seed

@@ -17,11 +17,11 @@ from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
+from olympus_core.library.random.generators import subkeys
 from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.uniform import (
     constant,
     random_signs,
-    subkeys,
     uniform_floats,
 )
 from olympus_core.primitives.reduction import reduce_sum_p

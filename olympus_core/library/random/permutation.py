@@ -28,9 +28,9 @@ from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
+from olympus_core.library.random.generators import random_bits, subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
-from olympus_core.library.random.uniform import randint, subkeys, unit_floats
-from olympus_core.primitives.random import random_bits_p
+from olympus_core.library.random.uniform import randint, unit_floats
 
 
 def _count(x: Any) -> int:
@@ -56,7 +56,7 @@ def _shuffle(key: Any, x: Array, axis: int) -> Array:
     rounds = math.ceil(3 * math.log(most) / math.log(2**32 - 1))
     for _ in range(rounds):
         key, word_key = subkeys(key)
-        words = random_bits_p.bind(word_key, bit_width=32, shape=get_aval(x).shape)
+        words = random_bits(word_key, 32, get_aval(x).shape)
         _, x = sort_key_val(words, x, axis)
     return x
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from olympus_core.base.avals import Shape
 from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
@@ -18,8 +19,9 @@ from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, convert, vary_together
 from olympus_core.library.random.discrete import integer_dtype
-from olympus_core.library.random.keys import KeyLike, one_key
-from olympus_core.library.random.uniform import result_shape, subkeys, unit_floats
+from olympus_core.library.random.generators import subkeys
+from olympus_core.library.random.keys import KeyArray, KeyLike, one_key
+from olympus_core.library.random.uniform import result_shape, unit_floats
 
 FLOAT32 = np.dtype("float32")
 
@@ -83,10 +85,15 @@ def poisson(
 ) -> Array:
     """Return integers >= 0 of probability lam**k * exp(-lam) / k!, for lam >= 0.
 
-    Raises ArgumentError (a ValueError) for a dtype that is not an integer.
+    Raises ArgumentError (a ValueError) for a dtype that is not an integer, and UnsupportedError
+    for a key of another implementation than threefry2x32, as in JAX.
 
     >>> poisson(key(0), array([1.0, 2.0])).shape
     (2,)
     """
     words, shape = one_key("poisson", key), result_shape("poisson", shape, lam)
+    if words.__class__ is KeyArray:
+        raise UnsupportedError(
+            f"poisson is only implemented for keys of threefry2x32, and not of {words.impl}"
+        )
     return _poisson(words, lam, shape=shape, dtype=integer_dtype("poisson", dtype))

@@ -17,6 +17,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
+from olympus_core.library.random.generators import random_bits, subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, mul_p, rem_p, sub_p
 from olympus_core.primitives.elementwise.conversion import (
@@ -32,8 +33,6 @@ from olympus_core.primitives.elementwise.logic import (
     shift_right_logical_p,
 )
 from olympus_core.primitives.elementwise.selection import clamp_p, select_n_p
-from olympus_core.primitives.joining import unstack_p
-from olympus_core.primitives.random import random_bits_p, random_split_p
 
 _KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"}
 
@@ -70,12 +69,6 @@ def constant(value: Any, dtype: DType) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def subkeys(key: Any, num: int = 2) -> list[Any]:
-    """Return the words of `num` new keys of a key's words."""
-    keys: list[Any] = unstack_p.bind(random_split_p.bind(key, shape=(num,)), axis=0)
-    return keys
-
-
 def bits(
     key: KeyLike,
     shape: ShapeLike = (),
@@ -93,7 +86,7 @@ def bits(
     words = one_key("bits", key)
     dtype = float_dtype("bits", dtypes.default_dtype("u") if dtype is None else dtype, "u")
     width, shape = dtype.itemsize * 8, canonical_shape(shape)
-    return random_bits_p.bind(words, bit_width=width, shape=shape)
+    return random_bits(words, width, shape)
 
 
 def unit_floats(key: Any, shape: Shape, dtype: DType) -> Array:
@@ -102,7 +95,7 @@ def unit_floats(key: Any, shape: Shape, dtype: DType) -> Array:
     width, mantissa = int(info.bits), int(info.nmant)
     random_width = 8 if mantissa < 8 else width
     word = np.dtype(f"uint{width}")
-    drawn = random_bits_p.bind(key, bit_width=random_width, shape=shape)
+    drawn = random_bits(key, random_width, shape)
     if random_width != width:
         drawn = convert_element_type_p.bind(drawn, new_dtype=word, weak_type=False)
     drawn = shift_right_logical_p.bind(drawn, constant(random_width - mantissa, word))
@@ -204,9 +197,7 @@ def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> 
         low, span = _span(_integer(minval), _integer(maxval), shape, dtype)
         factor = rem_p.bind(constant(2 ** (width // 2), word), span)
         factor = rem_p.bind(mul_p.bind(factor, factor), span)
-    high_bits, low_bits = (
-        random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key)
-    )
+    high_bits, low_bits = (random_bits(k, width, shape) for k in subkeys(key))
     # the two words as one number of twice the width, modulo the span: a bias of 2**-width
     offset = mul_p.bind(rem_p.bind(high_bits, span), factor)
     offset = rem_p.bind(add_p.bind(offset, rem_p.bind(low_bits, span)), span)

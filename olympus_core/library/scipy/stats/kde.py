@@ -32,7 +32,8 @@ from olympus_core.library.numpy.reductions.covariance import cov
 from olympus_core.library.numpy.reductions.sums import prod
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.library.random.keys import KeyLike, split
+from olympus_core.library.random.key_functions import split
+from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.normal import normal
 from olympus_core.library.random.permutation import choice
 from olympus_core.library.scipy.special.gamma import ndtr

@@ -1,0 +1,102 @@
+"""The operations of the generators of random keys: seed, split, fold in, and draw bits.
+
+Keys of Threefry are arrays of words, of which the operations are primitives.  Keys of `rbg` and
+`unsafe_rbg` are `KeyArray`s of four words: bits come from `rng_bit_generator`.  `rbg` splits and
+folds as two keys of Threefry, and `unsafe_rbg` by bits of the generator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.ir.tracer import Array
+from olympus_core.library.lax.random import rng_bit_generator
+from olympus_core.library.lax.shape import reshape
+from olympus_core.library.promotion import convert
+from olympus_core.library.random.keys import UINT32, KeyArray
+from olympus_core.primitives.elementwise.logic import xor_p
+from olympus_core.primitives.joining import concatenate_p, unstack_p
+from olympus_core.primitives.random import (
+    random_bits_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+)
+from olympus_core.primitives.shape import transpose_p
+from olympus_core.transforms.vmapping import vmap
+
+#: the draws of four words that `unsafe_rbg` uses as one hash
+_ROUNDS = 10
+
+
+def random_seed(seed: Any, impl: str) -> Array:
+    """Return the words of the key of an integer."""
+    words: Array = random_seed_p.bind(seed)
+    if impl == "threefry2x32":
+        return words
+    doubled: Array = concatenate_p.bind(words, words, dimension=get_aval(words).ndim - 1)
+    return doubled
+
+
+def random_bits(key: Any, width: int, shape: Shape) -> Array:
+    """Return unsigned integers of `width` bits, of the shape of the keys and then `shape`."""
+    if key.__class__ is not KeyArray:
+        drawn: Array = random_bits_p.bind(key, bit_width=width, shape=shape)
+        return drawn
+    dtype = np.dtype(f"uint{width}")
+    return _each(key, lambda words: rng_bit_generator(words, shape, dtype)[1])
+
+
+def random_split(key: Any, shape: Shape) -> Any:
+    """Return new keys, of the shape of the keys and then `shape`."""
+    if key.__class__ is not KeyArray:
+        return random_split_p.bind(key, shape=shape)
+    split = _split_by_bits if key.impl == "unsafe_rbg" else _split_halves
+    return key.with_data(_each(key, lambda words: split(words, shape)))
+
+
+def random_fold_in(key: Any, data: Any) -> Any:
+    """Return the key of a single key and a word."""
+    word = convert(data, UINT32)
+    if key.__class__ is not KeyArray:
+        return random_fold_in_p.bind(key, word)
+    if key.impl == "unsafe_rbg":
+        seed = random_seed(word, key.impl)
+        rows = rng_bit_generator(seed, (_ROUNDS, 4), UINT32)[1]
+        return key.with_data(xor_p.bind(key.data, rows[-1]))
+    halves = reshape(key.data, (2, 2))
+    folded = vmap(lambda half: random_fold_in_p.bind(half, word))(halves)
+    return key.with_data(reshape(folded, (4,)))
+
+
+def subkeys(key: Any, num: int = 2, axis: int = 0) -> list[Any]:
+    """Return `num` new keys of a key, or with `axis` 1 of each key of a vector."""
+    keys = random_split(key, (num,))
+    if keys.__class__ is not KeyArray:
+        unstacked: list[Any] = unstack_p.bind(keys, axis=axis)
+        return unstacked
+    return [keys.with_data(words) for words in unstack_p.bind(keys.data, axis=axis)]
+
+
+def _each(key: KeyArray, function: Callable[[Any], Array]) -> Array:
+    for _ in key.shape:
+        function = vmap(function)
+    return function(key.data)
+
+
+def _split_halves(words: Any, shape: Shape) -> Array:
+    split = random_split_p.bind(reshape(words, (2, 2)), shape=shape)
+    rank = len(shape_of(split))
+    order = (*range(1, rank - 1), 0, rank - 1)
+    return reshape(transpose_p.bind(split, permutation=order), (*shape, 4))
+
+
+def _split_by_bits(words: Any, shape: Shape) -> Array:
+    count = math.prod(shape)
+    rows = rng_bit_generator(words, (_ROUNDS * count, 4), UINT32)[1]
+    return reshape(rows[::_ROUNDS], (*shape, 4))

@@ -1,0 +1,151 @@
+"""The public functions of random keys: `key`, `split`, `fold_in` and the conversions of keys."""
+
+from __future__ import annotations
+
+from typing import TypeVar, overload
+
+from olympus_core.base import dtypes
+from olympus_core.base.avals import canonical_shape, get_aval
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ShapeLike
+from olympus_core.library.random.generators import random_fold_in, random_seed, random_split
+from olympus_core.library.random.keys import (
+    UINT32,
+    KeyArray,
+    KeyDType,
+    KeyLike,
+    checked_seed,
+    impl_of,
+    implementation,
+    key_words,
+    like,
+    one_key,
+)
+
+_Key = TypeVar("_Key", bound=KeyLike)
+
+
+def key(
+    seed: ArrayLike, *, impl: str | KeyDType | None = None, dtype: str | KeyDType | None = None
+) -> KeyArray:
+    """Return a typed key for an integer seed.
+
+    impl: "threefry2x32", the default, "rbg" or "unsafe_rbg", whose bits depend on the device.
+
+    Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
+    OverflowError for one of more than 64 bits.
+
+    >>> key(0).dtype
+    key<fry>
+    """
+    name = implementation(dtype if impl is None else impl)
+    return KeyArray(random_seed(checked_seed("key", seed), name), name)
+
+
+def PRNGKey(seed: ArrayLike, *, impl: str | KeyDType | None = None) -> Array:
+    """Return a raw key for an integer seed: uint32[2], the seed's high and low words.
+
+    impl: "threefry2x32", or "rbg" or "unsafe_rbg", whose keys are uint32[4].
+
+    >>> PRNGKey(7)
+    Array([0, 7], dtype=uint32)
+    """
+    name = implementation(impl)
+    return random_seed(checked_seed("PRNGKey", seed), name)
+
+
+@overload
+def split(key: KeyArray, num: ShapeLike = 2) -> KeyArray: ...
+@overload
+def split(key: ArrayLike, num: ShapeLike = 2) -> Array: ...
+def split(key: KeyLike, num: ShapeLike = 2) -> Array | KeyArray:
+    """Split a key into `num` new keys: (num,) of them, or an array of the shape `num`.
+
+    Raises ShapeError for an array of keys.
+
+    >>> split(key(0), 3).shape
+    (3,)
+    """
+    return like(key, random_split(one_key("split", key), canonical_shape(num, "num")))
+
+
+@overload
+def fold_in(key: KeyArray, data: ArrayLike) -> KeyArray: ...
+@overload
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array: ...
+def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
+    """Return a new key from a key and a 32-bit integer, such as the number of a step.
+
+    Raises OverflowError for a Python int outside of uint32, ShapeError for an array of data.
+
+    >>> fold_in(key(0), 1).dtype
+    key<fry>
+    """
+    words = one_key("fold_in", key)
+    if get_aval(data).shape:
+        raise ShapeError(
+            f"fold_in needs an integer of shape (), and got {get_aval(data).long_name()}",
+            hint="use olympus.vmap to fold in one integer at a time",
+        )
+    if isinstance(data, int):
+        dtypes.check_python_int(data, UINT32)
+    return like(key, random_fold_in(words, data))
+
+
+def key_data(keys: KeyLike) -> Array:
+    """Return the words of keys: uint32, along a last axis of length 2, or 4 for `rbg`.
+
+    >>> key_data(key(7))
+    Array([0, 7], dtype=uint32)
+    """
+    words: Array = key_words("key_data", keys)
+    return words
+
+
+def wrap_key_data(
+    key_bits_array: ArrayLike,
+    *,
+    impl: str | KeyDType | None = None,
+    dtype: str | KeyDType | None = None,
+) -> KeyArray:
+    """Return typed keys with the given words, the inverse of `key_data`.
+
+    key_bits_array: uint32[..., 2], or uint32[..., 4] for the implementations "rbg" and
+    "unsafe_rbg".
+
+    >>> wrap_key_data(np.array([0, 7], "uint32")).dtype
+    key<fry>
+    """
+    name = implementation(dtype if impl is None else impl)
+    keys = KeyArray(key_bits_array, name)
+    return keys.with_data(key_words("wrap_key_data", keys))
+
+
+def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
+    """Return the dtype of typed keys.
+
+    >>> key_dtype()
+    key<fry>
+    """
+    return KeyDType(implementation(impl_spec))
+
+
+def key_impl(keys: KeyLike) -> str:
+    """Return the name of the keys' implementation, such as "threefry2x32".
+
+    >>> str(key_impl(key(0)))
+    'threefry2x32'
+    """
+    key_words("key_impl", keys)
+    return impl_of(keys)
+
+
+def clone(key: _Key) -> _Key:
+    """Return the same key, for an intended second use that draws the same numbers.
+
+    >>> key_data(clone(key(7)))
+    Array([0, 7], dtype=uint32)
+    """
+    key_words("clone", key)
+    return key
