@@ -143,6 +143,10 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.numpy.iterable": ("y", "a question about any object"),
     "olympus.numpy.pad": ("kwargs", "the options of a mode"),
     "olympus.numpy.piecewise": ("args kw", "more arguments of the user's functions"),
+    "olympus.scipy.optimize.minimize": ("args options", "more arguments of the user's function"),
+    "olympus.scipy.sparse.linalg.bicgstab": ("A b x0 M return", "operators, and trees of arrays"),
+    "olympus.scipy.sparse.linalg.cg": ("A b x0 M return", "operators, and trees of arrays"),
+    "olympus.scipy.sparse.linalg.gmres": ("A b x0 M return", "operators, and trees of arrays"),
     "olympus.stages.Compiled.prepared": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Compiled.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Lowered.compiler_ir": (

@@ -321,13 +321,8 @@ def fori_loop(
     >>> fori_loop(0, 4, lambda i, total: total + i, 0)
     Array(6, dtype=int32, weak_type=True)
     """
-    bounds: tuple[Any, Any] = lower, upper
-    dtype = get_aval(lower).dtype
-    if get_aval(upper).dtype != dtype:
-        raise DTypeError(
-            f"the bounds of fori_loop must have one dtype, and have {dtypes.long_name(dtype)} "
-            f"and {get_aval(upper).long_name()}"
-        )
+    bounds: tuple[Any, Any] = _bounds(lower, upper)
+    lower, upper = bounds
     try:
         first, last = operator.index(bounds[0]), operator.index(bounds[1])
     except TypeError:
@@ -348,6 +343,20 @@ def fori_loop(
     carry, length = (lower if traced else first, init_val), last - first
     (_, end), _ = _fold("fori_loop", step, carry, None, length, unroll=unrolled, of=body_fun)
     return end
+
+
+def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return the bounds of a loop in one dtype: a weakly typed integer takes that of the other."""
+    first, last = get_aval(lower), get_aval(upper)
+    if first.dtype == last.dtype:
+        return lower, upper
+    if first.weak_type == last.weak_type or {*map(dtypes.kind, (first.dtype, last.dtype))} != {"i"}:
+        raise DTypeError(
+            "the bounds of fori_loop must have one dtype, and have "
+            f"{dtypes.long_name(first.dtype)} and {last.long_name()}"
+        )
+    dtype = last.dtype if first.weak_type else first.dtype
+    return convert(lower, dtype), convert(upper, dtype)
 
 
 def _dynamic_fori(

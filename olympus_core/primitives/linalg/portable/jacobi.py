@@ -46,7 +46,7 @@ def halves(x: Any) -> tuple[Any, Any]:
     return block(x, columns=slice(h)), block(x, columns=slice(h, None))
 
 
-class Rotation(NamedTuple):
+class JacobiRotation(NamedTuple):
     """The rotation of each pair (p, q) to (c p - s q', s p + c q'), with q' = q phase.
 
     half = s / (1 + c) is the tangent of half the angle whose cosine is c.
@@ -57,7 +57,7 @@ class Rotation(NamedTuple):
     phase: Any
 
 
-def rotation(app: Any, aqq: Any, apq: Any, active: Any) -> Rotation:
+def rotation(app: Any, aqq: Any, apq: Any, active: Any) -> JacobiRotation:
     """Return the rotations that diagonalize [[app, apq], [conj(apq), aqq]], where `active`."""
     size = op.abs(apq)
     phase = where(active, conj(op.div(apq, converted_like(where(active, size, 1), apq))), 1)
@@ -71,10 +71,10 @@ def rotation(app: Any, aqq: Any, apq: Any, active: Any) -> Rotation:
     cosine = op.div(one, op.sqrt(op.add(one, op.mul(tangent, tangent))))
     sine = op.mul(tangent, cosine)
     half = op.div(sine, op.add(one, cosine))
-    return Rotation(converted_like(sine, apq), converted_like(half, apq), phase)
+    return JacobiRotation(converted_like(sine, apq), converted_like(half, apq), phase)
 
 
-def turn(x: Any, by: Rotation) -> Any:
+def turn(x: Any, by: JacobiRotation) -> Any:
     """Return the matrices with each pair of columns rotated.
 
     The change of a column is small where the angle is, so that the rounding of the cosine does not

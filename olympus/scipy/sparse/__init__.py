@@ -1,0 +1,3 @@
+"""`olympus.scipy.sparse`: the module `linalg`."""
+
+from olympus.scipy.sparse import linalg as linalg

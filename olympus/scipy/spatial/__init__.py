@@ -1,0 +1,3 @@
+"""`olympus.scipy.spatial`: the module `transform`."""
+
+from olympus.scipy.spatial import transform as transform

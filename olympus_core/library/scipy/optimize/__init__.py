@@ -1,0 +1,1 @@
+"""`olympus.scipy.optimize`: the minimum of a function."""

@@ -1,0 +1,1 @@
+"""`olympus.scipy.signal`: convolutions, trends and spectra."""

@@ -1,0 +1,1 @@
+"""`olympus.scipy.sparse.linalg`: linear equations by Krylov methods."""
