@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from olympus_runtime.buffers import ArrayType, OneDevice, result_handler
 from olympus_runtime.checks import check_donation, compare_types, program_types
 from olympus_runtime.cpu import ensure_lapack
 from olympus_runtime.errors import ArtifactError, CompileError
+from olympus_runtime.host_functions import HANDLER, HostFunctions, check_calls
 from olympus_runtime.manifest import ArrayInfo, Signature
 from olympus_runtime.messages import artifact_error, clean, execution_error
 
@@ -22,10 +23,15 @@ _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SHARE = _jax.HostBufferSemantics.ZERO_COPY  # if the address of the array is aligned
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
 _LAPACK = b"lapack_"
+_NO_FUNCTIONS = HostFunctions()
 
 
-def load_executable(serialized: bytes, client: Any) -> Any:
+def load_executable(
+    serialized: bytes, client: Any, functions: HostFunctions = _NO_FUNCTIONS
+) -> Any:
     """Return jaxlib's executable from the bytes of a bundle, on the first device of a client.
+
+    `functions` are the Python functions that it calls.
 
     Raises:
       ArtifactError: the bytes are damaged, or have another version or machine.
@@ -33,15 +39,25 @@ def load_executable(serialized: bytes, client: Any) -> Any:
     if client.platform == "cpu" and _LAPACK in serialized:
         ensure_lapack()
     try:
-        return client.deserialize_executable(serialized, _first(client), None)
+        bound = list(functions.bound)
+        raw = client.deserialize_executable(serialized, _first(client), None, bound)
     except (JaxRuntimeError, ValueError) as exc:
         raise artifact_error(exc) from None
+    if HANDLER in serialized:
+        check_calls(raw.get_hlo_text, functions)
+    return raw
 
 
-def compile_program(program: bytes, client: Any, options: Sequence[tuple[str, object]] = ()) -> Any:
+def compile_program(
+    program: bytes,
+    client: Any,
+    options: Sequence[tuple[str, object]] = (),
+    functions: HostFunctions = _NO_FUNCTIONS,
+) -> Any:
     """Return jaxlib's executable of portable StableHLO, for the first device of a client.
 
-    `options` are names and values of the options of the compiler.
+    `options` are names and values of the options of the compiler. `functions` are the Python
+    functions that the program calls.
 
     Raises:
       CompileError: the compiler fails; the message is the compiler's.
@@ -51,9 +67,15 @@ def compile_program(program: bytes, client: Any, options: Sequence[tuple[str, ob
     try:
         settings = _jax.CompileOptions()
         settings.env_option_overrides = list(options)
-        return client.compile_and_load(program, _first(client), settings)
+        raw = client.compile_and_load(program, _first(client), settings)
+        # the compiler takes functions with MLIR's object of a module alone; a loader takes them too
+        if functions.bound:
+            return load_executable(raw.serialize(), client, functions)
     except (JaxRuntimeError, ValueError) as exc:
         raise CompileError(f"the compiler failed: {clean(exc)}") from None
+    if HANDLER in program:
+        check_calls(raw.get_hlo_text, functions)
+    return raw
 
 
 def _first(client: Any) -> Any:
@@ -63,8 +85,8 @@ def _first(client: Any) -> Any:
 class RunningProgram:
     """An executable with its device: flat arrays in, flat arrays out."""
 
-    def __init__(self, raw: Any, signature: Signature) -> None:
-        """Check the executable against the signature.
+    def __init__(self, raw: Any, signature: Signature, *, has_effects: bool = False) -> None:
+        """Check the executable against the signature; calls wait for its effects if it has any.
 
         Raises:
           ArtifactError: they differ in number, shape, dtype or the memory of donated arguments.
@@ -80,7 +102,7 @@ class RunningProgram:
             declared = [(array.dtype, array.shape) for array in arrays]
             compare_types(kind, "executable", arrays, declared, actual)
         check_donation(signature, raw.get_compiled_memory_stats().alias_size_in_bytes)
-        self._run = raw.execute_sharded
+        self._run = _waiting(raw) if has_effects else raw.execute_sharded
         self._results = signature.results
         self._devices = [raw.local_devices()[0]]
         self._place = OneDevice(self._devices[0])
@@ -110,6 +132,17 @@ class RunningProgram:
             return list(map(_value, outputs, self._results))
         except (JaxRuntimeError, ValueError) as exc:
             raise execution_error(exc) from None
+
+
+def _waiting(raw: Any) -> Callable[[Sequence[Any]], Any]:
+    """Return the function that runs a program and waits for its effects."""
+
+    def run(buffers: Sequence[Any]) -> Any:
+        results = raw.execute_sharded(buffers, with_tokens=True)
+        results.consume_token().block_until_ready()
+        return results
+
+    return run
 
 
 def _value(buffer: Any, result: ArrayInfo) -> Array:

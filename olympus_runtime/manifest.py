@@ -113,6 +113,7 @@ class Manifest:
 
     `programs` names, for each backend lowered for, the member with the StableHLO. `members` are all
     files of the bundle except the manifest. `placement` is that of a program of several devices.
+    `callbacks` are the Python functions that the program calls, each a `HostFunction`.
     """
 
     name: str
@@ -125,3 +126,4 @@ class Manifest:
     executables: tuple[StoredExecutable, ...]
     members: Mapping[str, Member]
     placement: Any = None
+    callbacks: tuple[Any, ...] = ()

@@ -12,6 +12,7 @@ from olympus_runtime import manifest as records
 from olympus_runtime.buckets import BUCKETS_VERSION, BucketManifest, parse_buckets
 from olympus_runtime.errors import ArtifactError, DataError
 from olympus_runtime.host import COMPILERS, Host
+from olympus_runtime.host_functions import HostFunction
 from olympus_runtime.json_value import JsonValue, parse_json
 from olympus_runtime.symbolic.manifest import SYMBOLIC_VERSION, SymbolicManifest, parse_symbolic
 from olympus_runtime.tree import MAX_DEPTH, PARTS, TreeNode
@@ -60,8 +61,9 @@ class ManifestReader:
                 f"{records.SCHEMA_VERSION} to {max(_JOINED)}: build it again, or load it with "
                 "the version that built it"
             )
-        names = [name for name in records.Manifest.__dataclass_fields__ if name != "placement"]
-        fields = document.fields("schema_version", *names, optional=["placement"])
+        optional = ["placement", "callbacks"]
+        names = [name for name in records.Manifest.__dataclass_fields__ if name not in optional]
+        fields = document.fields("schema_version", *names, optional=optional)
         signature = self._signature(fields["signature"])
         placement = (
             self.placement(fields["placement"], signature) if "placement" in fields else None
@@ -81,6 +83,19 @@ class ManifestReader:
             ),
             members=members,
             placement=placement,
+            callbacks=fields["callbacks"].each(self._callback) if "callbacks" in fields else (),
+        )
+
+    def _callback(self, value: JsonValue) -> HostFunction:
+        fields = value.fields(*HostFunction.__dataclass_fields__)
+        arguments = fields["arguments"].each(lambda part: self.array(**part.record(_RESULT)))
+        return HostFunction(
+            name=fields["name"].name(),
+            arguments=arguments,
+            argument_tree=self._argument_tree(fields["argument_tree"], len(arguments)),
+            results=fields["results"].each(lambda part: self.array(**part.record(_RESULT))),
+            has_effects=fields["has_effects"].flag(),
+            is_ordered=fields["is_ordered"].flag(),
         )
 
     def options(self, value: JsonValue) -> dict[str, str | int | bool | float]:
@@ -117,17 +132,19 @@ class ManifestReader:
         fields = value.fields(*records.Signature.__dataclass_fields__)
         arguments = fields["arguments"].each(lambda part: self.array(**part.record(_ARGUMENT)))
         results = fields["results"].each(lambda part: self.array(**part.record(_RESULT)))
-        argument_tree = self._tree(fields["argument_tree"], len(arguments))
-        kinds = [argument_tree.kind, *(part.kind for part in argument_tree.items)]
-        if kinds != ["tuple", "tuple", "dict"]:
-            fields["argument_tree"].refuse("a pair of a tuple and a dict")
         return self.signature(
             arguments=arguments,
-            argument_tree=argument_tree,
+            argument_tree=self._argument_tree(fields["argument_tree"], len(arguments)),
             results=results,
             result_tree=self._tree(fields["result_tree"], len(results)),
             static=fields["static"].mapping(lambda part: part.value),
         )
+
+    def _argument_tree(self, value: JsonValue, leaves: int) -> TreeNode:
+        node = self._tree(value, leaves)
+        if [node.kind, *(part.kind for part in node.items)] != ["tuple", "tuple", "dict"]:
+            value.refuse("a pair of a tuple and a dict")
+        return node
 
     def _tree(self, value: JsonValue, leaves: int) -> TreeNode:
         node = self._node(value, 0)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import olympus
-from olympus.artifact import BucketManifest, Bundle, buckets_of, load
+from olympus.artifact import BucketManifest, Bundle, Manifest, buckets_of, load
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.export.wheel_modules import WheelModule, check_name, module_source, stub_source
@@ -39,6 +39,12 @@ def export_wheel(path: Path, output: Path, options: ExportOptions) -> Path:
     PosixPath('dist/mlp-1.0-py3-none-any.whl')
     """
     manifest = _rows_of(path) or load(path, native=False).manifest
+    if isinstance(manifest, Manifest) and manifest.callbacks:
+        names = ", ".join(function.name for function in manifest.callbacks)
+        raise UsageError(
+            f"the program {manifest.name} calls the Python functions {names}, and a wheel has none",
+            hint="load its bundle with callbacks={name: function}, or leave the calls out",
+        )
     module = options.module or manifest.name.partition("@")[0].replace("-", "_")
     function = options.function or manifest.function
     version = options.wheel_version or "1.0"

@@ -68,6 +68,8 @@ def head_lines(contents: BundleContents, bundle: Bundle) -> Iterator[str]:
     yield _row("lowered for", ", ".join(manifest.programs))
     yield _row("versions", ", ".join(f"{k} {v}" for k, v in sorted(manifest.versions.items())))
     yield _row("compiler options", _values(manifest.compiler_options))
+    if manifest.callbacks:
+        yield _row("calls Python", ", ".join(function.name for function in manifest.callbacks))
     yield _row("signature", _STATES[signature.state])
     if signature.key is not None:
         yield _row("signed with", signature.key)

@@ -16,6 +16,7 @@ from typing import BinaryIO, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
+from olympus_core.artifact.callbacks import host_calls
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.handlers import custom_calls
 from olympus_core.artifact.manifest import Manifest, StoredExecutable
@@ -30,6 +31,11 @@ from olympus_core.placement.sharding import Tiling
 from olympus_core.stages import stages
 from olympus_runtime.bundle_file import OLYMPUSPR, program_manifest, read_bundle
 from olympus_runtime.host import Host
+from olympus_runtime.host_functions import (
+    Functions,
+    bound_functions,
+    check_calls,
+)
 from olympus_runtime.manifest import MANIFEST, Member
 from olympus_runtime.signatures import SIGNATURE, PublicKey, public_keys
 
@@ -172,6 +178,7 @@ class Bundle:
         *,
         recompile: bool = True,
         devices: Sequence[xla.Device] | None = None,
+        callbacks: Functions | None = None,
     ) -> stages.Compiled:
         """Return the program for a target (by default the CPU), callable like the function.
 
@@ -182,9 +189,12 @@ class Bundle:
         A program of several devices runs on the first ones of the target, or on `devices`, in the
         program's numbering of devices: that of its mesh.
 
+        `callbacks` are the Python functions that the program calls, by the names in its manifest.
+
         Raises:
-          ArtifactError: no executable fits and `recompile` is False, the bundle has no program for
-            the target's backend, or the program does not match the manifest.
+          ArtifactError: a function is not in `callbacks`, no executable fits and `recompile` is
+            False, the bundle has no program for the target's backend, or the program does not match
+            the manifest.
           BackendError: the target's device, or its compiler, is not available, or there are fewer
             devices than the program needs.
           UsageError: the target's device is neither built in nor the user's own with its figures,
@@ -202,15 +212,20 @@ class Bundle:
                 f"{self.path} has no program for {target.backend}, {self._contents()}",
                 hint=f"build it for {target.backend} too: backends in olympus.toml",
             )
+        functions = bound_functions(self.path, self.manifest.callbacks, callbacks)
+        calls = host_calls(functions)
         xla.check_attached(target)
         self.check_program(target.backend)
         program = self.stablehlo(target.backend)
         try:
-            program_parts = self._load(target, devices)
+            program_parts = self._load(target, devices, calls)
         except ArtifactError:
             if not recompile:
                 raise
-            program_parts = self._compile(program, target, devices)
+            program_parts = self._compile(program, target, devices, calls)
+        if functions.declared:
+            text = program_parts[0].hlo_text
+            self._checked(lambda: check_calls(text, functions))
         return self._checked(lambda: self._program(target, *program_parts))
 
     def check_program(self, backend: str = "cpu") -> None:
@@ -266,12 +281,18 @@ class Bundle:
         return first_devices(what, count, target, compiles=compiles) if count > 1 else None
 
     def _compile(
-        self, program: bytes, target: xla.Target, devices: Sequence[xla.Device] | None
+        self,
+        program: bytes,
+        target: xla.Target,
+        devices: Sequence[xla.Device] | None,
+        calls: xla.HostCalls,
     ) -> _Placed:
         """Return the program recompiled, with its devices and its shardings."""
         grid, placement = self._grid(target, devices, compiles=True), self.manifest.placement
         try:
-            executable = xla.compile(program, target, self.manifest.compiler_options, grid)
+            executable = xla.compile(
+                program, target, self.manifest.compiler_options, grid, calls=calls
+            )
         except CompileError as exc:
             if target.backend in self.manifest.programs:
                 raise
@@ -280,7 +301,7 @@ class Bundle:
                 f"cannot be compiled for {target.backend}: {exc}"
             ) from exc
         if grid is None and target.backend != "cpu" and xla.runs_here(target):
-            executable = xla.load_executable(executable.serialize(), target)
+            executable = xla.load_executable(executable.serialize(), target, None, calls)
         return executable, grid, None if placement is None else placement.shardings
 
     def _contents(self) -> str:
@@ -296,7 +317,9 @@ class Bundle:
         except ArtifactError as exc:
             raise ArtifactError(f"{self.path} cannot be used: {exc}") from exc
 
-    def _load(self, target: xla.Target, devices: Sequence[xla.Device] | None) -> _Placed:
+    def _load(
+        self, target: xla.Target, devices: Sequence[xla.Device] | None, calls: xla.HostCalls
+    ) -> _Placed:
         """Return the executable for a target that fits this machine, with its devices and
         shardings.
         """
@@ -318,7 +341,7 @@ class Bundle:
             )
         grid = self._grid(target, devices, compiles=False)
         return (
-            xla.load_executable(self.members[stored[0].member], target, grid),
+            xla.load_executable(self.members[stored[0].member], target, grid, calls),
             grid,
             stored[0].shardings,
         )

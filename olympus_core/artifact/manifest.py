@@ -12,9 +12,11 @@ from olympus_core import xla
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.stored_tree import Node
+from olympus_core.base.dtypes import long_name
 from olympus_core.stages.interface import ArgInfo
 from olympus_runtime import manifest as records
-from olympus_runtime.manifest import ARRAY_FIELDS, SCHEMA_VERSION
+from olympus_runtime.host_functions import HostFunction
+from olympus_runtime.manifest import ARRAY_FIELDS, SCHEMA_VERSION, ArrayInfo
 
 
 class Signature(records.Signature):
@@ -40,8 +42,18 @@ class Signature(records.Signature):
         }
 
 
-def _type(array: ArgInfo) -> dict[str, Any]:
-    values = array.name, array.dtype_name, array.shape, array.weak_type
+def _callback(function: HostFunction) -> dict[str, Any]:
+    tree: Any = function.argument_tree
+    return {
+        **vars(function),
+        "arguments": list(map(_type, function.arguments)),
+        "argument_tree": tree.to_data(),
+        "results": list(map(_type, function.results)),
+    }
+
+
+def _type(array: ArrayInfo) -> dict[str, Any]:
+    values = array.name, long_name(array.dtype), array.shape, array.weak_type
     return dict(zip(ARRAY_FIELDS, values, strict=True))
 
 
@@ -73,6 +85,7 @@ class Manifest(records.Manifest):
     signature: Signature
     executables: tuple[StoredExecutable, ...]
     placement: StoredPlacement | None
+    callbacks: tuple[HostFunction, ...]
 
     @property
     def num_devices(self) -> int:
@@ -82,8 +95,8 @@ class Manifest(records.Manifest):
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data in the form of `bundle.schema.json`.
 
-        Fields that only programs of several devices have are omitted for others, so that older
-        readers accept them.
+        Fields that only programs of several devices, or with calls of Python functions, have are
+        omitted for others, so that older readers accept them.
         """
         data = {
             "schema_version": SCHEMA_VERSION,
@@ -92,7 +105,9 @@ class Manifest(records.Manifest):
             "executables": [self._executable(stored) for stored in self.executables],
             "members": {name: vars(member).copy() for name, member in self.members.items()},
         }
-        del data["placement"]
+        del data["placement"], data["callbacks"]
+        if self.callbacks:
+            data["callbacks"] = [_callback(function) for function in self.callbacks]
         if self.placement is not None:
             data["placement"] = self.placement.to_data()
         return data

@@ -61,6 +61,10 @@ _CONSTRAINTS: SchemaConstraints = {
         },
         "members": {"description": "Every file of the bundle except the manifest."},
         "placement": _ref("placement"),
+        "callbacks": {
+            "description": "The Python functions that the program calls, by index.",
+            **_array(_ref("callback")),
+        },
     },
     Signature: {
         "arguments": _array(_ref("argument")),
@@ -104,7 +108,7 @@ def manifest_schema() -> _Schema:
     'manifest.json of an .olympus bundle'
     """
     schemas = RecordSchemas(constraints=_CONSTRAINTS, names=_NAMES)
-    manifest = schemas.record(Manifest, optional=["placement"])
+    manifest = schemas.record(Manifest, optional=["placement", "callbacks"])
     executable = schemas.record(StoredExecutable, optional=["topology", "shardings"])
     return {
         "$schema": SCHEMA_DIALECT,
@@ -116,6 +120,7 @@ def manifest_schema() -> _Schema:
             **schemas.definitions,
             "executable": executable,
             **_array_types(),
+            "callback": _callback(),
             "tree": {"type": "object", "oneOf": [_node(kind) for kind in PARTS]},
             **_shardings(),
         },
@@ -132,6 +137,19 @@ def _array_types() -> _Schema:
         "dtype": {**_TEXT, "pattern": "^(bool|(u?int|b?float|complex)[0-9]+(_[a-z0-9]+)?)$"},
         "shape": _array({"type": "integer", "minimum": 0, "maximum": 2**63 - 1}),
     }
+
+
+def _callback() -> _Schema:
+    """Return the schema of a Python function that the program calls."""
+    properties = {
+        "name": {**_TEXT, "description": "The function as module:name."},
+        "arguments": _array(_ref("result")),
+        "argument_tree": {"description": "Of the pair (args, kwargs).", **_ref("tree")},
+        "results": _array(_ref("result")),
+        "has_effects": _BOOL,
+        "is_ordered": {**_BOOL, "description": "True if the order of its calls is kept."},
+    }
+    return _object(properties, description="A Python function that the program calls.")
 
 
 def _node(kind: str) -> _Schema:

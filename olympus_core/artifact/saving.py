@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
+from olympus_core.artifact.callbacks import callbacks_of
 from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
 from olympus_core.artifact.shardings import (
     StoredPlacement,
@@ -96,6 +97,7 @@ def save(
         executables=tuple(sorted(stored, key=lambda record: record.member)),
         members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
         placement=placement,
+        callbacks=callbacks_of(programs),
     )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
 

@@ -28,12 +28,14 @@ from olympus_core.base.errors import (
     ArtifactError,
     LoweringError,
     ShapeError,
+    UnsupportedError,
     UsageError,
 )
 from olympus_core.control.custom_vjp import custom_vjp
 from olympus_core.export import container
 from olympus_core.export.checks import DisabledSafetyCheck, check_calls
 from olympus_core.export.trees import tree_data, tree_of
+from olympus_core.ir.effects import calls_python
 from olympus_core.ir.primitive import Avals
 from olympus_core.library.device import default_backend
 from olympus_core.mlir import bindings as mlir
@@ -376,6 +378,12 @@ def _exported(
 
 def _lowered(traced: Traced, platforms: tuple[str, ...]) -> Iterator[Lowered]:
     """Yield the program of each platform; one program for all of them if it is the same."""
+    if calls_python(traced.olympuspr):
+        raise UnsupportedError(
+            f"'{traced.fun_name}' calls Python functions, and serialization of host_callbacks is "
+            "not implemented: an exported program runs without them",
+            hint="leave debug.print and the callbacks out of the program",
+        )
     if len(platforms) > 1:
         try:
             common = traced.lower(lowering_platforms=platforms, repeats="off")

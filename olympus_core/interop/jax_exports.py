@@ -12,6 +12,7 @@ from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 from olympus_core.interop.jax_calls import program_p
 from olympus_core.interop.jax_modules import jax, jax_export
+from olympus_core.ir.effects import calls_python
 from olympus_core.stages.stages import Traced
 from olympus_core.transforms.staging import hoist_consts
 
@@ -41,6 +42,11 @@ def export_file(traced: Traced, backends: Sequence[str] = ("cpu",), *, vjp_order
             hint="export it as stablehlo, which has the shardings",
         )
     program, consts = hoist_consts(traced.reference_program)
+    if calls_python(program):
+        raise UsageError(
+            f"'{traced.fun_name}' calls Python functions, and a file of jax.export has none",
+            hint="leave debug.print and the callbacks out of the program",
+        )
     constants = [array_to_numpy(x) for x in consts]
     signature = traced.signature
     is_double = any(x.dtype.itemsize == 8 for x in (*program.in_avals, *program.out_avals))

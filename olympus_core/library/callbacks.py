@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 import string
 import sys
@@ -130,7 +131,8 @@ def debug_callback(
             raise ArgumentError(
                 f"first argument to debug.callback must be callable, and got {callback!r:.80}"
             )
-        _bind_debug(_Discarding(callback), args, kwargs, ordered, function_name(callback))
+        names = function_name(callback), _path(callback)
+        _bind_debug(_Discarding(callback), args, kwargs, ordered, names)
 
     if callback is None:
         if args or kwargs:
@@ -168,7 +170,7 @@ def debug_print(
         options = tuple(np.get_printoptions().items())
         record = _record(logging.INFO) if _use_logging else None
         show = _Show(fmt, bool(fields and fields[0] is not None), options, record)
-        _bind_debug(show, args, kwargs, ordered, "debug_print")
+        _bind_debug(show, args, kwargs, ordered, ("debug_print", f"debug.print({fmt!r})"))
 
     if fmt is None:
         if args or kwargs:
@@ -269,7 +271,16 @@ class _Returning(_Discarding):
 def _returning(
     callback: Callable[..., Any], in_tree: tree.PyTreeDef, out_tree: tree.PyTreeDef
 ) -> HostFunction:
-    return HostFunction(_Returning(callback, out_tree), in_tree, function_name(callback))
+    called = _Returning(callback, out_tree)
+    return HostFunction(called, in_tree, function_name(callback), _path(callback))
+
+
+def _path(function: Callable[..., Any]) -> str:
+    """Return the name of a function with its module, as a bundle has it."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{getattr(named, '__module__', '?')}:{named.__qualname__}"
 
 
 def _bind_debug(
@@ -277,7 +288,7 @@ def _bind_debug(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     ordered: bool,
-    name: str,
+    names: tuple[str, str],
 ) -> None:
     leaves, in_tree = tree.flatten((args, dict(kwargs)))
     arrays, fixed = [], []
@@ -288,7 +299,7 @@ def _bind_debug(
             fixed.append((i, leaf))
         else:
             arrays.append(leaf)
-    called = HostFunction(function, in_tree, name, tuple(fixed))
+    called = HostFunction(function, in_tree, *names, tuple(fixed))
     debug_callback_p.bind(*arrays, function=called, results=(), ordered=bool(ordered))
 
 

@@ -12,7 +12,6 @@ from olympus_core.arrays.device_array import DeviceArray, array_to_numpy
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import CallbackError
-from olympus_core.base.source import function_name
 
 if TYPE_CHECKING:
     from olympus_core.base.tree import PyTreeDef
@@ -21,21 +20,23 @@ if TYPE_CHECKING:
 class HostFunction:
     """A function of the user, with the tree of its arguments; `fixed` are those without arrays.
 
-    It takes and returns flat lists of arrays.  Functions of one object and tree are equal.
+    It returns a flat list of arrays.  Functions of one object and tree are equal.  `path` is its
+    name with its module, for bundles.
     """
 
-    __slots__ = ("fixed", "function", "in_tree", "name")
+    __slots__ = ("fixed", "function", "in_tree", "name", "path")
 
     def __init__(
         self,
         function: Callable[..., list[Any]],
         in_tree: PyTreeDef,
-        name: str = "",
+        name: str,
+        path: str,
         fixed: tuple[tuple[int, Any], ...] = (),
     ) -> None:
         self.function = function
         self.in_tree = in_tree
-        self.name = name or function_name(function)
+        self.name, self.path = name, path
         self.fixed = fixed
 
     def _key(self) -> Any:

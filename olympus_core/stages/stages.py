@@ -30,6 +30,7 @@ from olympus_core.ir.pretty import pretty
 from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.host_function import HostCallee
 from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
@@ -305,6 +306,20 @@ class Lowered(Stage):
         return self._origin is not None and has_inspections(self._origin.source)
 
     @property
+    def callees(self) -> tuple[HostCallee, ...]:
+        """The Python functions that the running program calls."""
+        return () if self._origin is None else self._origin.callees
+
+    @property
+    def callbacks(self) -> tuple[str, ...]:
+        """The names of the Python functions that the running program calls, as `module:name`.
+
+        >>> jit(f).lower(x).callbacks
+        ()
+        """
+        return tuple([callee.function.path for callee in self.callees])
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of the program that the compiler does not inline, each as one function."""
         return () if self._origin is None else self._origin.blocks
@@ -533,7 +548,9 @@ class Lowered(Stage):
         """
         where, entry = self._attached()
         devices = None if where is None else where.devices
-        return self._compiled(xla.load_executable(executable, self.target, devices), where, entry)
+        calls = None if self._origin is None else self._origin.calls
+        loaded = xla.load_executable(executable, self.target, devices, calls)
+        return self._compiled(loaded, where, entry)
 
     def _attached(self) -> tuple[Placement | None, EntryAttributes]:
         """Return the placement on devices of the target, and the shardings on those devices."""

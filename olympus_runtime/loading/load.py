@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from olympus_runtime.bindings import JAXLIB_VERSION, JaxRuntimeError
 from olympus_runtime.buckets import BucketManifest, BucketProgram
@@ -22,6 +22,7 @@ from olympus_runtime.cpu import cpu_client
 from olympus_runtime.errors import ArtifactError, BackendError, UsageError
 from olympus_runtime.executable import RunningProgram, compile_program, load_executable
 from olympus_runtime.host import COMPILERS, Host
+from olympus_runtime.host_functions import Functions, bound_functions
 from olympus_runtime.loading import result_store
 from olympus_runtime.loading.program import Program
 from olympus_runtime.loading.symbolic_program import SymbolicProgram
@@ -36,9 +37,12 @@ from olympus_runtime.weights import BoundProgram, read_weights, weights_in
 class _Loader:
     """The choice of the program for this machine among those of a bundle."""
 
-    def __init__(self, file: BundleFile, backend: str | None, native: bool) -> None:
+    def __init__(
+        self, file: BundleFile, backend: str | None, native: bool, callbacks: Functions | None
+    ) -> None:
         self.file, self.backend, self.native = file, backend, native
         self.manifest = program_manifest(file)
+        self.functions = bound_functions(file.path, self.manifest.callbacks, callbacks)
         if self.manifest.placement is not None:
             raise ArtifactError(
                 f"{file.path} is for several devices, and olympus_runtime runs programs of one",
@@ -60,7 +64,8 @@ class _Loader:
                 f"{self._reason()}, and olympus_runtime cannot compile it: it {lacks}",
                 hint=f"compile it with olympus.artifact.load({str(path)!r}).compiled()",
             )
-        raw = compile_program(self.file.members[manifest.programs["cpu"]], cpu_client())
+        content = self.file.members[manifest.programs["cpu"]]
+        raw = compile_program(content, cpu_client(), functions=self.functions)
         return self.compiled(raw)
 
     def compiled(self, raw: Any) -> Program:
@@ -76,7 +81,7 @@ class _Loader:
             if reason is None:
                 try:
                     content = self.file.members[stored.member]
-                    raw = load_executable(content, _client(stored.backend))
+                    raw = load_executable(content, _client(stored.backend), self.functions)
                 except (ArtifactError, BackendError) as exc:
                     reason = str(exc)
                 else:
@@ -86,7 +91,8 @@ class _Loader:
 
     def _program(self, raw: Any, backend: str, stored: StoredExecutable | None) -> Program:
         try:
-            run = RunningProgram(raw, self.manifest.signature)
+            has_effects = self.functions.has_effects
+            run = RunningProgram(raw, self.manifest.signature, has_effects=has_effects)
         except ArtifactError as exc:
             raise ArtifactError(f"{self.file.path} cannot be used: {exc}") from exc
         return Program(self.file, run, backend, stored)
@@ -106,17 +112,24 @@ class _SymbolicLoader:
     """The programs of a bundle with symbolic sizes: those in it, and those compiled here."""
 
     def __init__(
-        self, file: BundleFile, manifest: SymbolicManifest, backend: str | None, native: bool
+        self,
+        file: BundleFile,
+        manifest: SymbolicManifest,
+        backend: str | None,
+        native: bool,
+        callbacks: Functions | None,
     ) -> None:
         self.file, self.manifest, self.backend, self.native = file, manifest, backend, native
+        self.callbacks = callbacks
         self.first = read_member(file, part_name(manifest.sizes[0]))
+        declared = program_manifest(self.first).callbacks
+        self.functions = bound_functions(file.path, declared, callbacks)
 
     def program(self, sizes: Mapping[str, int], recompile: bool) -> Program:
         """Return the program for sizes: of the bundle, of the user's store, or compiled."""
         if (name := part_name(sizes)) in self.file.members:
-            return _Loader(read_member(self.file, name), self.backend, self.native).program(
-                recompile
-            )
+            part = read_member(self.file, name)
+            return _Loader(part, self.backend, self.native, self.callbacks).program(recompile)
         if not recompile:
             compiled = " and ".join(map(sizes_text, self.manifest.sizes))
             raise ArtifactError(
@@ -142,7 +155,7 @@ class _SymbolicLoader:
         raw = None
         if (content := result_store.read(key)) is not None:
             with suppress(ArtifactError):  # jaxlib's own bytes are damaged
-                raw = load_executable(content, cpu_client())
+                raw = load_executable(content, cpu_client(), self.functions)
         if raw is None:
             from olympus_runtime.loading.refining import refined_program  # it loads MLIR
 
@@ -153,7 +166,7 @@ class _SymbolicLoader:
                 if any(not isinstance(n, int) for n in x.shape)
             }
             program = refined_program(self.file.members[member], dynamic)
-            raw = compile_program(program, cpu_client(), options)
+            raw = compile_program(program, cpu_client(), options, self.functions)
             with suppress(JaxRuntimeError):  # XLA cannot write some executables
                 result_store.write(key, bytes(raw.serialize()))
         shapes = [[x.at(sizes) for x in group] for group in self._arrays()]
@@ -164,7 +177,8 @@ class _SymbolicLoader:
             results=_with_shapes(signature.results, shapes[1]),
         )
         manifest = replace(first, signature=static, executables=())
-        loader = _Loader(replace(self.first, manifest=manifest), "cpu", self.native)
+        first_part = replace(self.first, manifest=manifest)
+        loader = _Loader(first_part, "cpu", self.native, self.callbacks)
         return loader.compiled(raw)
 
     def _arrays(self) -> tuple[Sequence[SymbolicShape], Sequence[SymbolicShape]]:
@@ -225,6 +239,7 @@ def load(
     recompile: bool = True,
     trust: PublicKey | Sequence[PublicKey] | None = None,
     weights: str | os.PathLike[str] | None = None,
+    callbacks: Functions | None = None,
 ) -> LoadedProgram | BoundProgram:
     """Read and verify a bundle, and load its program.
 
@@ -234,13 +249,15 @@ def load(
     executable is loaded, because it is native code of its author. With `trust`, a public key or
     several, the bundle must be signed with one of them. With `weights`, a .safetensors file, the
     arguments whose arrays are in it have these values in every call, and a call takes the others.
-    The file is mapped into memory. It replaces the weights in the bundle.
+    The file is mapped into memory. It replaces the weights in the bundle. A program that calls
+    Python functions needs them in `callbacks`, by the names in its manifest.
 
     Raises:
       UsageError: a file is missing or cannot be read, a key is not valid, no backend has this
         name, or the arrays of `weights` are not those of arguments.
       ArtifactError: the file is damaged, is not a bundle, is not signed with a key of `trust`, or
-        has no program that fits; the message lists its executables.
+        has no program that fits; the message lists its executables. Or a function is not in
+        `callbacks`.
       BackendError: the device is not available, or the package `cryptography` for `trust`.
       CompileError: the program cannot be compiled.
 
@@ -252,7 +269,8 @@ def load(
         raise UsageError(f"no backend is named {backend!r}; the backends are cpu, gpu and tpu")
     keys = None if trust is None else public_keys(trust)
     file = read_bundle(Path(path), keys)
-    program = _program(without_weights(file), backend, native, recompile)
+    loading = _Options(backend, native, recompile, callbacks)
+    program = _program(without_weights(file), loading)
     if weights is not None:
         source, arrays = Path(weights), read_weights(weights)
     elif isinstance(file.manifest, WeightManifest):
@@ -262,18 +280,26 @@ def load(
     return BoundProgram(program, arrays, source)
 
 
-def _program(file: BundleFile, backend: str | None, native: bool, recompile: bool) -> LoadedProgram:
+class _Options(NamedTuple):
+    """The options of `load` that choose the program."""
+
+    backend: str | None
+    native: bool
+    recompile: bool
+    callbacks: Functions | None
+
+
+def _program(file: BundleFile, options: _Options) -> LoadedProgram:
     manifest = file.manifest
+    backend, native, recompile, callbacks = options
     if isinstance(manifest, SymbolicManifest):
-        symbolic = _SymbolicLoader(file, manifest, backend, native)
+        symbolic = _SymbolicLoader(file, manifest, backend, native, callbacks)
         signature = program_manifest(symbolic.first).signature
         return SymbolicProgram(
             file.path, manifest, signature, lambda sizes: symbolic.program(sizes, recompile)
         )
     if isinstance(manifest, BucketManifest):
-
-        def load_part(name: str) -> Any:
-            return _program(read_member(file, name), backend, native, recompile)
-
-        return BucketProgram(file.path, manifest, load_part)
-    return _Loader(file, backend, native).program(recompile)
+        return BucketProgram(
+            file.path, manifest, lambda name: _program(read_member(file, name), options)
+        )
+    return _Loader(file, backend, native, callbacks).program(recompile)

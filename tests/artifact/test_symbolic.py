@@ -239,9 +239,9 @@ def test_the_options_of_the_compiler_are_used(
     used: list[Any] = []
     compile_program = loading.compile_program
 
-    def noted(program: bytes, client: Any, options: Any) -> Any:
+    def noted(program: bytes, client: Any, options: Any, *rest: Any) -> Any:
         used.append(options)
-        return compile_program(program, client, options)
+        return compile_program(program, client, options, *rest)
 
     monkeypatch.setattr(loading, "compile_program", noted)
     check(olympus_runtime.load(path), 4, 2)

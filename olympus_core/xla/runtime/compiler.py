@@ -18,12 +18,13 @@ from olympus_core.xla.runtime.absent_compiler import compile_for
 from olympus_core.xla.runtime.devices import devices
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
-from olympus_core.xla.runtime.host_calls import HANDLER, HostCalls
+from olympus_core.xla.runtime.host_calls import HostCalls
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
 from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
 from olympus_runtime.cpu import ensure_lapack
+from olympus_runtime.host_functions import HANDLER
 from olympus_runtime.messages import artifact_error
 
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
@@ -65,8 +66,7 @@ def compile(
     options = checked_options(options)
     if target.backend == "cpu":
         options = {**_CPU_OPTIONS, **product_options(module), **options}
-    if calls is None and HANDLER not in program:
-        calls = HostCalls()
+    calls = _known(calls, program)
     executable = _compiled_for(program, target, options, grid, watch, calls)
     if DIFFERS.encode() in program:
         check_collectives_reached(executable.hlo_module(), target.backend == "cpu")
@@ -153,9 +153,14 @@ def load_executable(
         )
     except (JaxRuntimeError, ValueError) as exc:
         raise artifact_error(exc) from None
-    if calls is None and HANDLER not in serialized:
-        calls = HostCalls()
-    return Executable(raw, target, None, calls)
+    return Executable(raw, target, None, _known(calls, serialized))
+
+
+def _known(calls: HostCalls | None, content: bytes) -> HostCalls | None:
+    """Return the functions of a program with these bytes; None if it calls some and has none."""
+    if HANDLER not in content:
+        return HostCalls()
+    return calls if calls is not None and calls.functions else None
 
 
 #: The attribute of a call that is not inlined, as its name and the text of its value.

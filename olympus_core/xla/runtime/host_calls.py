@@ -12,9 +12,6 @@ from olympus_core.base.errors import UsageError
 from olympus_core.xla.bindings import JaxRuntimeError
 from olympus_core.xla.messages import execution_error
 
-#: The beginning of the names of the runtime's handlers that call Python.
-HANDLER = b"xla_ffi_python_"
-
 
 class HostCalls(NamedTuple):
     """The functions that a program calls, in the order of its indices.
