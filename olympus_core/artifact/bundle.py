@@ -16,7 +16,7 @@ from typing import BinaryIO, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
-from olympus_core.artifact.callbacks import host_calls
+from olympus_core.artifact.callbacks import calls_of
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.handlers import custom_calls
 from olympus_core.artifact.manifest import Manifest, StoredExecutable
@@ -213,7 +213,7 @@ class Bundle:
                 hint=f"build it for {target.backend} too: backends in olympus.toml",
             )
         functions = bound_functions(self.path, self.manifest.callbacks, callbacks)
-        calls = host_calls(functions)
+        calls = calls_of(functions)
         xla.check_attached(target)
         self.check_program(target.backend)
         program = self.stablehlo(target.backend)

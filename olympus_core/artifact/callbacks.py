@@ -61,7 +61,7 @@ def _arrays(avals: Sequence[ShapedArray]) -> tuple[ArgInfo, ...]:
     return tuple([ArgInfo(a.shape, a.dtype, False, str(i)) for i, a in enumerate(avals)])
 
 
-def host_calls(functions: HostFunctions) -> xla.HostCalls:
+def calls_of(functions: HostFunctions) -> xla.HostCalls:
     """Return the functions in the form that the runtime calls."""
     return xla.HostCalls(
         tuple(functions.bound),

@@ -204,7 +204,7 @@ def _label(stored: StoredExecutable) -> str:
 def _client(backend: str) -> Any:
     if backend == "cpu":
         return cpu_client()
-    from olympus_runtime.accelerators import accelerator_client  # few machines have one
+    from olympus_runtime.loading.accelerators import accelerator_client  # few machines have one
 
     return accelerator_client(backend)
 
@@ -213,7 +213,7 @@ def _misfit(stored: StoredExecutable, manifest: Manifest) -> str | None:
     """Return the reason why an executable cannot run on this machine; None if it can."""
     versions = {"jaxlib": JAXLIB_VERSION}
     if stored.backend != "cpu":
-        from olympus_runtime.accelerators import installed_version, is_attached
+        from olympus_runtime.loading.accelerators import installed_version, is_attached
 
         if not is_attached(stored.backend):
             return f"this machine has no {stored.backend.upper()}"

@@ -20,11 +20,11 @@ PACKAGES = ("olympus_runtime", "olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_runtime": [
         *("version", "quiet", "errors", "regular_file", "container", "json_value", "host", "tree"),
-        *("manifest", "arguments", "symbolic", "buckets", "weight_bundles", "reading"),
-        "signatures",
+        *("manifest", "host_functions", "arguments", "symbolic", "buckets", "weight_bundles"),
+        *("reading", "signatures"),
         "bundle_file",
         "weights",
-        *("bindings", "messages", "cpu", "accelerators", "buffers", "checks", "executable"),
+        *("bindings", "messages", "cpu", "buffers", "checks", "executable"),
         "loading",
     ],
     "olympus_core": [
