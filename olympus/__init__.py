@@ -63,10 +63,16 @@ from olympus_core.library.device import device_count as device_count
 from olympus_core.library.device import device_get as device_get
 from olympus_core.library.device import device_put as device_put
 from olympus_core.library.device import devices as devices
+from olympus_core.library.device import host_count as host_count
+from olympus_core.library.device import host_id as host_id
+from olympus_core.library.device import host_ids as host_ids
 from olympus_core.library.device import live_arrays as live_arrays
 from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
 from olympus_core.library.device import print_environment_info as print_environment_info
+from olympus_core.library.device import process_count as process_count
+from olympus_core.library.device import process_index as process_index
+from olympus_core.library.device import process_indices as process_indices
 from olympus_core.library.shard_map import shard_map as shard_map
 from olympus_core.placement.sharding import NamedSharding as NamedSharding
 from olympus_core.placement.sharding import P as P
@@ -108,6 +114,7 @@ typeof = _get_aval
 
 if _typing.TYPE_CHECKING:
     from olympus import analysis as analysis
+    from olympus import api_util as api_util
     from olympus import artifact as artifact
     from olympus import core as core
     from olympus import custom_batching as custom_batching
@@ -130,6 +137,7 @@ else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         "analysis",
+        "api_util",
         "artifact",
         "core",
         "custom_batching",

@@ -1,5 +1,7 @@
 """The types of values, tracers, and the parts of the IR, under JAX's names."""
 
+import typing as _typing
+
 from olympus_core.base.avals import ShapedArray as ShapedArray
 from olympus_core.base.avals import get_aval as get_aval
 from olympus_core.base.dimensions.expression import is_constant_dim as is_constant_dim
@@ -10,6 +12,7 @@ from olympus_core.base.errors import (
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
 )
 from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
+from olympus_core.extension.surroundings import eval_context as eval_context
 from olympus_core.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn
@@ -30,5 +33,7 @@ from olympus_core.library.jaxprs import subjaxprs as subjaxprs
 from olympus_core.library.jaxprs import valid_jaxtype as valid_jaxtype
 
 AbstractValue = ShapedArray
+ParamDict = dict[str, _typing.Any]
+Value = _typing.Any
 JaxprEqn = _Eqn
 Primitive = _UserPrimitive

@@ -56,5 +56,8 @@ from olympus_core.base.torch_names import torch_remedy as torch_remedy
 from olympus_core.ir.conversions import size_remedy as size_remedy
 
 ConcretizationTypeError = ConcretizationError
+JAXIndexError = IndexingError
+JAXTypeError = TraceError
+JaxprTypeError = InternalError
 JaxRuntimeError = MachineError
 UnexpectedTracerError = LeakedTracerError

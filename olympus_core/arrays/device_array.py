@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, register_aval
-from olympus_core.base.errors import DTypeError, ExchangeError
+from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.sharding import Index, Sharding, SingleDeviceSharding
@@ -113,6 +113,42 @@ class DeviceArray(Array):
         """Wait until the array is computed, and return it."""
         xla.block_until_ready(self.buffer)
         return self
+
+    def is_ready(self) -> bool:
+        """Return True if the array is computed; raise UsageError for a deleted array."""
+        self._alive()
+        return bool(self.buffer.is_ready())
+
+    def copy_to_host_async(self) -> None:
+        """Begin to fetch the elements, which `numpy` and conversions then find there."""
+        self._alive()
+        for shard in self.addressable_shards:
+            shard.data.buffer._copy_single_device_array_to_host_async()
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Return the address of the elements in the memory of the only device.
+
+        Raises UsageError for an array that was deleted or donated, and ShardingError for an array
+        on several devices.
+        """
+        self._alive()
+        if len(self.devices()) > 1:
+            raise ShardingError("unsafe_buffer_pointer needs an array on one device")
+        return int(self.addressable_shards[0].data.buffer.unsafe_buffer_pointer())
+
+    def on_device_size_in_bytes(self) -> int:
+        """Return the bytes that the array takes on all devices of this process."""
+        self._alive()
+        sizes = [x.data.buffer.on_device_size_in_bytes() for x in self.addressable_shards]
+        return int(sum(sizes))
+
+    def _alive(self) -> None:
+        """Raise UsageError for an array that was deleted or donated."""
+        if xla.is_deleted(self.buffer):
+            xla.to_numpy(self.buffer)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return self.numpy().data
 
     def delete(self) -> None:
         """Free the device's memory; the array cannot be used after."""

@@ -212,6 +212,15 @@ class ShapeDtypeStruct:
             sharding.check_shape(self.shape, "a ShapeDtypeStruct")
         self.sharding = sharding
 
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """Return the description with another `shape`, `dtype`, `sharding` or `weak_type`.
+
+        >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
+        ShapeDtypeStruct(shape=(4,), dtype=float32)
+        """
+        own = {name: getattr(self, name) for name in self.__slots__}
+        return ShapeDtypeStruct(**own | changes)
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""

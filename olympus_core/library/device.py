@@ -85,6 +85,39 @@ def device_count(backend: str | None = None) -> int:
 local_device_count = device_count
 
 
+def process_count(backend: str | None = None) -> int:
+    """Return the number of processes that run the program: 1.
+
+    >>> process_count()
+    1
+    """
+    devices(backend)
+    return 1
+
+
+def process_index(backend: str | None = None) -> int:
+    """Return the number of this process: 0.
+
+    >>> process_index()
+    0
+    """
+    devices(backend)
+    return 0
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Return the numbers of the processes that run the program: 0 alone.
+
+    >>> process_indices()
+    [0]
+    """
+    devices(backend)
+    return [0]
+
+
+host_count, host_id, host_ids = process_count, process_index, process_indices
+
+
 def default_backend() -> str:
     """Return the backend of the default device: "cpu".
 

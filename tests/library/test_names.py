@@ -18,6 +18,7 @@ DISTRIBUTIONS = [name for name, value in vars(jax.scipy.stats).items() if inspec
 NAMESPACES = [
     "",
     ".ad_checkpoint",
+    ".api_util",
     ".custom_batching",
     ".custom_derivatives",
     ".debug",

@@ -25,7 +25,9 @@ ROOT = Path(__file__).parents[2]
 NAMESPACES = ["olympus"] + [
     module.name
     for module in pkgutil.walk_packages(ox.__path__, "olympus.")
-    if not module.name.startswith(("olympus.core", "olympus.extend", "olympus.interpreters"))
+    if not module.name.startswith(
+        ("olympus.api_util", "olympus.core", "olympus.extend", "olympus.interpreters")
+    )
 ]
 #: the functions of trees, in `tree` and as `tree_...` in `tree_util`, and what is a tree of each
 TREES = {
@@ -73,6 +75,11 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.files.parse_json": ("return", "what JSON has"),
     "olympus.files.to_data": ("value return", "a record, and what JSON has"),
     "olympus.files.typed": ("kind return", "a type, and a value of it"),
+    "olympus.ShapeDtypeStruct.update": ("changes", "its attributes"),
+    "olympus.ad_checkpoint.print_saved_residuals": (
+        "args kwargs",
+        "the arguments of a user's function",
+    ),
     "olympus.custom_gradient": ("fun", "a user's function of any arguments"),
     "olympus.custom_derivatives.custom_gradient": ("fun", "a user's function of any arguments"),
     "olympus.custom_derivatives.custom_vjp_primal_tree_values": ("tree_of_primals return", "trees"),

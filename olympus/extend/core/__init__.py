@@ -3,6 +3,38 @@
 from olympus.extend.core import primitives as primitives
 from olympus_core.base.avals import ShapedArray as ShapedArray
 from olympus_core.base.avals import get_aval as get_aval
+from olympus_core.base.errors import (
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+)
+from olympus_core.base.errors import InternalError as _InternalError
+from olympus_core.extension.api_util import DebugInfo as DebugInfo
+from olympus_core.extension.surroundings import Token as Token
+from olympus_core.extension.surroundings import TraceTag as TraceTag
+from olympus_core.extension.surroundings import array_types as array_types
+from olympus_core.extension.surroundings import call_impl as call_impl
+from olympus_core.extension.surroundings import find_top_trace as find_top_trace
+from olympus_core.extension.surroundings import gensym as gensym
+from olympus_core.extension.surroundings import get_opaque_trace_state as get_opaque_trace_state
+from olympus_core.extension.surroundings import mapped_aval as mapped_aval
+from olympus_core.extension.surroundings import no_effects as no_effects
+from olympus_core.extension.surroundings import (
+    nonempty_axis_env_DO_NOT_USE as nonempty_axis_env_DO_NOT_USE,
+)
+from olympus_core.extension.surroundings import (
+    primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype,
+)
+from olympus_core.extension.surroundings import set_current_trace as set_current_trace
+from olympus_core.extension.surroundings import take_current_trace as take_current_trace
+from olympus_core.extension.surroundings import unmapped_aval as unmapped_aval
+from olympus_core.extension.surroundings import (
+    unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit_DO_NOT_USE,
+)
+from olympus_core.extension.surroundings import (
+    unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE,
+)
+from olympus_core.extension.surroundings import (
+    unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE,
+)
 from olympus_core.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn
@@ -24,4 +56,5 @@ from olympus_core.library.jaxprs import valid_jaxtype as valid_jaxtype
 
 AbstractValue = ShapedArray
 JaxprEqn = _Eqn
+JaxprTypeError = _InternalError
 Primitive = _UserPrimitive
