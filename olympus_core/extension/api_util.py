@@ -167,7 +167,7 @@ def donation_vector(
 def rebase_donate_argnums(
     donate_argnums: Sequence[int], static_argnums: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return positions of donated arguments among those that are not static.
+    """Return positions of donated arguments among the arguments that are not static.
 
     Raises ArgumentError for an argument that is both.
 
