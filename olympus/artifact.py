@@ -15,6 +15,7 @@ from olympus_core.artifact import PublicKey as PublicKey
 from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import SignatureState as SignatureState
 from olympus_core.artifact import StoredExecutable as StoredExecutable
+from olympus_core.artifact import all_sizes_of as all_sizes_of
 from olympus_core.artifact import buckets_of as buckets_of
 from olympus_core.artifact import digest_of_files as digest_of_files
 from olympus_core.artifact import indented as indented
@@ -33,6 +34,7 @@ from olympus_core.artifact import verify_result as verify_result
 from olympus_core.artifact import weights_of as weights_of
 from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
+from olympus_runtime.buckets import ALL_SIZES as ALL_SIZES
 from olympus_runtime.buckets import BUCKETS_VERSION as BUCKETS_VERSION
 from olympus_runtime.buckets import BucketManifest as BucketManifest
 from olympus_runtime.buckets import BucketProgram as BucketProgram
@@ -43,6 +45,7 @@ from olympus_runtime.loading.result_store import executable_in as _executable_in
 from olympus_runtime.loading.symbolic_program import SymbolicProgram as SymbolicProgram
 from olympus_runtime.symbolic.manifest import SYMBOLIC_VERSION as SYMBOLIC_VERSION
 from olympus_runtime.symbolic.manifest import SymbolicManifest as SymbolicManifest
+from olympus_runtime.symbolic.manifest import part_name as part_name
 from olympus_runtime.weight_bundles import WEIGHTS_VERSION as WEIGHTS_VERSION
 from olympus_runtime.weight_bundles import WeightManifest as WeightManifest
 from olympus_runtime.weights import DTYPES as _DTYPES

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from olympus import artifact
@@ -22,7 +24,8 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.target_table import at_key
 from olympus_cli.workers.call import OnStage, call
 
-_Proved: TypeAlias = "tuple[list[tuple[dict[int, int], str]], list[dict[int, int]]]"
+_Axes: TypeAlias = "list[tuple[dict[int, int], str]]"
+_Proved: TypeAlias = "tuple[_Axes, list[dict[int, int]]]"
 
 _FIRST_NAME = re.compile(r"\w+")
 
@@ -60,6 +63,7 @@ class BucketGroup:
         """Return True if the bundle has exactly the present parts and settings."""
         try:
             manifest = artifact.buckets_of(self.path)
+            general = artifact.all_sizes_of(self.path)
         except OlympusError:
             return False
         digests = {}
@@ -68,17 +72,42 @@ class BucketGroup:
             digests[manifest.part(size)] = hashlib.sha256(content).hexdigest()
         spec = self.spec
         fills = [fill_of(x.name, spec.padding) for x in manifest.arguments if x.axes]
+        members = {n: x.sha256 for n, x in manifest.members.items() if n != artifact.ALL_SIZES}
         return (
-            {name: member.sha256 for name, member in manifest.members.items()} == digests
+            members == digests
             and (manifest.symbol, manifest.oversize) == (spec.symbol, spec.oversize)
             and manifest.proof == PROOF_VERSION
+            and self._has_constraints(general)
             and [x.fill for x in manifest.arguments if x.axes] == fills
         )
+
+    def _has_constraints(self, general: artifact.SymbolicManifest | None) -> bool:
+        """Return True if the program for all numbers of rows has the present constraints."""
+        own = self.spec.general
+        if own is None or general is None:
+            return own is None and general is None
+        return {c.text for c in general.constraints} == set(own.constraints)
 
     def write(self) -> None:
         """Prove that rows are independent, and write the bundle; raise PaddingError if not."""
         arguments, results = call(_proved, self, action="proves", quiet=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+            self._join(arguments, results, self._all_sizes(folder))
+
+    def _all_sizes(self, folder: Path) -> Path | None:
+        """Write the bundle for all numbers of rows to a folder; return None without `refine`."""
+        if self.spec.oversize != "refine":
+            return None
+        path, least = folder / artifact.ALL_SIZES, min(self.targets)
+        part = {self.spec.symbol: least}, self.part(least)
+        call(_write_general, path, self.targets[least], part, action="lowers", quiet=True)
+        return path
+
+    def _join(
+        self, arguments: _Axes, results: list[dict[int, int]], all_sizes: Path | None
+    ) -> None:
         artifact.join_buckets(
             self.path,
             {size: self.part(size) for size in self.targets},
@@ -88,7 +117,18 @@ class BucketGroup:
             results=results,
             oversize=self.spec.oversize,
             proof=PROOF_VERSION,
+            all_sizes=all_sizes,
         )
+
+
+def _write_general(
+    on_stage: OnStage, path: Path, target: TargetSpec, part: tuple[dict[str, int], Path]
+) -> None:
+    """Write the bundle of a target for all numbers of rows."""
+    assert target.buckets is not None and target.buckets.general is not None
+    general = replace(target.buckets.general, python_path=target.python_path)
+    program = Program.of(general, on_stage, until="lower", keeps_sizes=True)
+    artifact.join_symbolic(path, [unit.lowered for unit in program.units], [part])
 
 
 def groups_of(specs: Mapping[str, TargetSpec], build_dir: Path) -> list[BucketGroup]:

@@ -56,6 +56,7 @@ def content_keys(program: Program) -> dict[str, str]:
         dict(spec.compiler_options),
         spec.optimize,
         *([dict(spec.trips)] if spec.trips else []),  # the report's figures depend on them
+        *_general(program),
     ]
     return {
         unit.label: content_key(
@@ -65,6 +66,15 @@ def content_keys(program: Program) -> dict[str, str]:
         )
         for unit in program.units
     }
+
+
+def _general(program: Program) -> list[object]:
+    """Return the parts of a program with symbolic sizes, which its bundle has too."""
+    general = program.general
+    if general is None:
+        return []
+    texts = [digest_of(unit.stablehlo) for unit in general.units]
+    return [texts, list(general.spec.constraints), dict(program.spec.sizes), general.types]
 
 
 def profile_options(spec: TargetSpec, unit: Unit) -> list[dict[str, object]]:

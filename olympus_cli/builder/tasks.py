@@ -84,6 +84,7 @@ def _run_task(on_stage: OnStage, task: Task) -> Any:
         program = Program.of(
             task.spec, on_stage, until="lower", labels=task.labels, stacks=task.page
         )
+        _ = program.general  # its trace reads inputs too
         for unit in program.units:
             device_figures(unit.backend)  # they are in a file
     reads = recorder.reads()

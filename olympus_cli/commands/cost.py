@@ -8,7 +8,6 @@ from typing import Any, cast
 import click
 
 from olympus.analysis import CostRow, Kind, Roofline, roofline
-from olympus.errors import UsageError
 from olympus.files import to_data, typed
 from olympus.stages import device_model
 from olympus_cli.builder.results.compiling import compiling
@@ -37,6 +36,7 @@ from olympus_cli.reports.program_figures import (
 from olympus_cli.reports.relative_paths import relative
 from olympus_cli.reports.stacks import STACK_FORMS, StackReport, stack_reports
 from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.fixed_sizes import with_fixed_sizes
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
@@ -61,13 +61,6 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
 )
 @trips_option
 @click.option(
-    "--at",
-    "sizes",
-    metavar="NAME=N",
-    multiple=True,
-    help="Count with this value of a symbolic size; may be repeated.",
-)
-@click.option(
     "--rows",
     type=whole_number(1),
     metavar="N",
@@ -86,7 +79,6 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
 def command(
     request: Request,
     by: str,
-    sizes: tuple[str, ...],
     rows: int,
     compiles: bool,
     time_limit: float | None,
@@ -104,14 +96,14 @@ def command(
       olympus cost forward --compile --json
       olympus cost model:forward --shapes "x=f32[b,3]" --at b=64
     """
-    spec, at = request.spec(), _sizes(sizes)
+    spec = request.spec()
     with clearing(spec):
         document = call(
             _costed,
             spec,
             KINDS.get(by, _STACK),
             compiles,
-            at,
+            bool(request.at),
             action="counts",
             time_limit=time_limit,
         )
@@ -142,20 +134,6 @@ def command(
         show_cost(shown, document["by"], table, spec.root, rows)
 
 
-def _sizes(options: Sequence[str]) -> dict[str, int]:
-    """Return the values of `--at`; raise UsageError for another form than NAME=N."""
-    sizes: dict[str, int] = {}
-    for part in ",".join(options).split(",") if options else ():
-        name, _, number = part.strip().partition("=")
-        if not name.isidentifier() or not number.isdecimal() or int(number) < 1:
-            raise UsageError(
-                f"--at needs NAME=N with a number of 1 or more, and got {part!r}",
-                hint="such as --at b=64",
-            )
-        sizes[name] = int(number)
-    return sizes
-
-
 def _formulas(program: Program, backend: str, unit: Unit) -> dict[str, Any]:
     """Return the document of a program with symbolic sizes: the formulas of its cost."""
     return {
@@ -169,18 +147,22 @@ def _formulas(program: Program, backend: str, unit: Unit) -> dict[str, Any]:
 
 
 def _costed(
-    on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool, at: dict[str, int]
+    on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool, has_sizes: bool
 ) -> dict[str, Any]:
     """Return the cost of one call of a target's program, on its first backend."""
     label, backend = next(iter(spec.labels.items()))
     stacks = kind == _STACK
-    program = Program.of(spec, on_stage, until="lower", labels=[label], stacks=stacks)
+    sizes = with_fixed_sizes(spec).sizes if has_sizes else {}
+    keeps_sizes = not compiles  # the formulas are those of the program with symbolic sizes
+    program = Program.of(
+        spec, on_stage, until="lower", labels=[label], stacks=stacks, keeps_sizes=keeps_sizes
+    )
     (unit,) = program.units
     on_stage("count")
-    if unit.lowered.size_names and not at:
+    if sizes and keeps_sizes:
+        unit.lowered = unit.lowered.at_sizes(sizes)
+    if unit.lowered.size_names:
         return _formulas(program, backend_text(backend), unit)
-    if at:
-        unit.lowered = unit.lowered.at_sizes(at)
     cost = program.cost(unit)
     rows: Sequence[CostRow]
     if kind == _STACK:

@@ -41,6 +41,7 @@ from olympus_cli.process import interrupts
 from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_bundle, is_onnx, program_file
+from olympus_cli.spec.fixed_sizes import symbolic_shapes, with_fixed_sizes
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.settings import read_settings
@@ -114,6 +115,7 @@ def command(
     sizes = request.sizes() if isinstance(form, BundleFormat) else {}
     spec = next(iter(sizes.values())) if sizes else _unchanged(request.spec())
     target = spec.name if spec.buckets is None or not sizes else spec.buckets.name
+    spec = _with_sizes(spec, request, form, name)
     if (request.backend, request.device, request.topology) != (None, None, None):
         options = replace(options, target=spec.backends[0])
     place = output or (Path.cwd() if form.suffix is None else Path.cwd() / f"{target}{form.suffix}")
@@ -159,11 +161,34 @@ def _unchanged(spec: TargetSpec) -> TargetSpec:
     return replace(spec, as_is=True)
 
 
+def _with_sizes(spec: TargetSpec, request: Request, form: AnyFormat, name: str) -> TargetSpec:
+    """Return the target with the fixed sizes of `--at`; without it, its sizes stay symbolic.
+
+    Raises:
+        UsageError: the sizes are symbolic, and the format needs fixed ones.
+    """
+    if request.at:
+        return replace(with_fixed_sizes(spec), general=None)
+    symbolic = [size for shape in symbolic_shapes(spec) for size in shape if isinstance(size, str)]
+    may_be_symbolic = isinstance(form, BuildFormat) or (
+        isinstance(form, ProgramFormat) and form.has_sizes
+    )
+    if symbolic and not may_be_symbolic:
+        shown = ", ".join(dict.fromkeys(symbolic))
+        raise UsageError(
+            f"--format {name} needs fixed sizes, and {spec.name} has the symbolic sizes {shown}",
+            hint="--at NAME=N gives a size a value; the formats stablehlo and bytecode take "
+            "symbolic ones",
+        )
+    return spec
+
+
 def _content(on_stage: OnStage, spec: TargetSpec, name: str, options: ExportOptions) -> str | bytes:
     """Return the content of the file in a format of programs."""
     form = FORMATS[name]
     assert isinstance(form, ProgramFormat)
-    program = Program.of(spec, on_stage, until="lower", labels=[next(iter(spec.labels))])
+    labels = [next(iter(spec.labels))]
+    program = Program.of(spec, on_stage, until="lower", labels=labels, keeps_sizes=True)
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     return form.content(program, options)

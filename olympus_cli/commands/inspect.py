@@ -29,6 +29,11 @@ from olympus_cli.reports.bucket_contents import (
 )
 from olympus_cli.reports.bundle_contents import BundleContents
 from olympus_cli.reports.bundle_text import Table, feature_lines, head_lines, tables
+from olympus_cli.reports.symbolic_contents import (
+    symbolic_document,
+    symbolic_lines,
+    symbolic_tables,
+)
 from olympus_cli.spec.settings import read_settings
 from olympus_cli.terminal import console
 from olympus_cli.text.paths import display_path
@@ -79,6 +84,11 @@ def _show_bundle(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         manifest, size = artifact.buckets_of(file, trust=trust or None), file.stat().st_size
         shown = bucket_lines(manifest, display_path(file), size), bucket_tables(manifest)
         _show(bucket_document(manifest, display_path(file), size), as_json, *shown)
+        return
+    if artifact.schema_version(file) == artifact.SYMBOLIC_VERSION:
+        symbolic, size = artifact.symbolic_of(file, trust=trust or None), file.stat().st_size
+        shown = symbolic_lines(symbolic, display_path(file), size), symbolic_tables(symbolic)
+        _show(symbolic_document(symbolic, display_path(file), size), as_json, *shown)
         return
     if is_joined(file):
         weights = artifact.weights_of(file, trust=trust or None)

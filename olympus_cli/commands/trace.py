@@ -49,7 +49,7 @@ def command(request: Request, output: Path | None, time_limit: float | None, as_
 
 def _traced(on_stage: OnStage, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     """Return the Olympuspr of a target, and the document of its program."""
-    program = Program.of(spec, on_stage, until="trace")
+    program = Program.of(spec, on_stage, until="trace", keeps_sizes=True)
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     return str(program.traced.olympuspr), program_document(program.source, program.traced)

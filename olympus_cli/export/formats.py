@@ -26,6 +26,7 @@ class ProgramFormat:
     suffix: str
     content: Callable[[Program, ExportOptions], str | bytes]
     options: tuple[str, ...] = ()
+    has_sizes: bool = False  # True if the sizes of the program may be symbolic
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ AnyFormat: TypeAlias = ProgramFormat | BundleFormat | BuildFormat
 
 #: The formats by name, in the order of the help.
 FORMATS: dict[str, AnyFormat] = {
-    "stablehlo": ProgramFormat(".mlir", programs.stablehlo),
-    "bytecode": ProgramFormat(".mlirbc", programs.bytecode, ("stablehlo_version",)),
+    "stablehlo": ProgramFormat(".mlir", programs.stablehlo, has_sizes=True),
+    "bytecode": ProgramFormat(".mlirbc", programs.bytecode, ("stablehlo_version",), has_sizes=True),
     "hlo": ProgramFormat(".hlo.txt", programs.hlo),
     "hlo-proto": ProgramFormat(".hlo.pb", programs.hlo_proto),
     "jax-export": ProgramFormat(".jax_export", programs.jax_export, ("vjp_order",)),

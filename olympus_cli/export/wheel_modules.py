@@ -160,8 +160,8 @@ def _line_of(array: Argument, rows: RowArray | None, symbol: str) -> str:
 
 def _rows_text(rows: BucketManifest) -> str:
     """Return the sentence on the numbers of rows."""
-    more = "more are split" if rows.oversize == "split" else "more are an error"
-    return f"{rows.symbol} is any number of rows up to {rows.sizes[-1]}; {more}.\n\n"
+    more = {"split": "split", "refine": "compiled", "refuse": "an error"}[rows.oversize]
+    return f"{rows.symbol} is any number of rows up to {rows.sizes[-1]}; more are {more}.\n\n"
 
 
 #: The dtypes of NumPy itself; an array of another one is any array in the stub.

@@ -123,6 +123,6 @@ def load_bundle_file(spec: TargetSpec, file: ProgramFile) -> BundleSource:
                 hint=f"write {file.path}",
             )
         keys = spec.trust or read_settings().trust
-        bundle = load(Path(display_path(path)), native=False, trust=keys or None)
+        bundle = load(Path(display_path(path)), native=False, trust=keys or None, sizes=spec.at)
     static = bundle.manifest.signature.static
     return BundleSource(dataclasses.replace(spec, static=static), bundle)

@@ -8,6 +8,7 @@ from olympus.errors import UsageError
 from olympus_cli.frontends.program_source import ProgramSource
 from olympus_cli.frontends.target_environment import set_environment
 from olympus_cli.spec.entries import is_bundle, is_onnx, program_file
+from olympus_cli.spec.fixed_sizes import with_fixed_sizes
 from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import with_line
 
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from olympus_cli.frontends.python import Traceable
 
 
-def load_target(spec: TargetSpec) -> ProgramSource:
+def load_target(spec: TargetSpec, *, keeps_sizes: bool = False) -> ProgramSource:
     """Return the program of a target: import its entry or read its file, and bind its arguments.
+
+    Symbolic sizes get values, unless with `keeps_sizes`.
 
     Raises:
         ArtifactError: the entry is a bundle that is damaged or not trusted.
@@ -26,6 +29,7 @@ def load_target(spec: TargetSpec) -> ProgramSource:
     Example: `load_target(target).trace().lower()`.
     """
     set_environment(spec)
+    spec = spec if keeps_sizes else with_fixed_sizes(spec)
     return _load_file(spec) or _load_function(spec)
 
 

@@ -453,12 +453,26 @@ _REQUEST = (
         help="Make the weights of an ONNX model constants of the program (default), or arguments; "
         "or read the values of arguments from FILE.safetensors.",
     ),
+    click.option(
+        "--constraint",
+        "constraints",
+        metavar="TEXT",
+        multiple=True,
+        help='Constrain symbolic sizes, such as "b % 8 == 0"; may be repeated.',
+    ),
+    click.option(
+        "--at",
+        "at",
+        metavar="NAME=N",
+        multiple=True,
+        help="Give a symbolic size this value; may be repeated.",
+    ),
     project_option,
 )
 
 
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --shapes, --static, --weights and --project, as one parameter `request`.
+    """Add the options of `_REQUEST`, such as --shapes and --project, as one parameter `request`.
 
     The request also gets `text`, `backend`, `device`, `topology`, `device_config`, `optimize`,
     `repeats`, `linalg`, `as_is` and `trips`, if the command has them.
@@ -481,15 +495,20 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         trips: tuple[str, ...] = (),
         device_config: pathlib.Path | None = None,
         topology: str | None = None,
+        constraints: tuple[str, ...] = (),
+        at: tuple[str, ...] = (),
         **rest: Any,
     ) -> Any:
-        from olympus_cli.spec.resolve import Request  # not for every command's help
+        # not for every command's help
+        from olympus_cli.spec.fixed_sizes import parse_sizes
+        from olympus_cli.spec.resolve import Request
 
         _check_weights(weights)
 
         settings = stage_settings(optimize, repeats, linalg, as_is)
         over = backend, device, settings, trips, device_config, topology
-        request = Request(text, shapes, statics, project, *over, weights)
+        sizes = parse_sizes(at)
+        request = Request(text, shapes, statics, project, *over, weights, constraints, sizes)
         return function(*args, request=request, **rest)
 
     return _decorated(gather, *_REQUEST)

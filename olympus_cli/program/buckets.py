@@ -58,6 +58,14 @@ def load_joined(
         trust=keys or None,
     )
     inner = program.program if isinstance(program, artifact.BoundProgram) else program
+    if options.sizes and not isinstance(inner, artifact.SymbolicProgram):
+        name = next(iter(options.sizes))
+        raise UsageError(f"{path} has no symbolic size {name!r}", hint="--size N gives the rows")
+    if isinstance(inner, artifact.SymbolicProgram):
+        variables = inner.variables
+        only = {} if options.size is None else {variables[0]: options.size}
+        inner = inner.part({**inner.manifest.sizes[0], **only, **options.sizes})
+        options = replace(options, size=None)
     signature = inner.signature
     arguments, results = list(signature.arguments), list(signature.results)
     if isinstance(inner, artifact.BucketProgram):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap
+    from olympus.artifact import Bundle
 
 
 def save_bundle(
@@ -33,13 +35,16 @@ def save_bundle(
 ) -> Path:
     """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`.
 
+    The bundle of a target with symbolic sizes has the program for all sizes too.
+
     `executables` are the serialized executables of its stages. `sources` are the source maps of its
     programs by kind of backend, if known. Returns the path of the file.
     """
-    spec = program.spec
+    spec, general = program.spec, program.general
     path = directory / (spec.name + BUNDLE_SUFFIX)
+    part = path if general is None else directory / f".{path.name}"
     olympus.artifact.save(
-        path,
+        part,
         [unit.compiled for unit in program.units],
         lowered=[unit.lowered for unit in program.units],
         olympuspr_text=program.olympuspr,
@@ -51,6 +56,10 @@ def save_bundle(
         root=spec.root,
         sources=sources,
     )
+    if general is not None:
+        lowered = [unit.lowered for unit in general.units]
+        olympus.artifact.join_symbolic(path, lowered, [(spec.sizes, part)])
+        part.unlink()
     return path
 
 
@@ -75,13 +84,16 @@ def bundle_loader(
         if options.size is not None:
             raise UsageError(f"--size is for a FILE.olympus, and {text!r} is not one")
         return None
-    if request.shapes or request.statics:
-        raise UsageError(f"{text} is built already: it takes neither shapes nor statics")
+    if request.shapes or request.statics or request.constraints:
+        raise UsageError(
+            f"{text} is built already: it takes neither shapes nor statics nor constraints"
+        )
     if request.stages:
         option = next(iter(request.stages))
         raise UsageError(f"{text} is built already: it takes no --{option}")
     if options.native and not options.trust and not read_settings().trust:
         console.note(f"{text} holds native code of its author; --no-native runs none of it")
+    options = replace(options, sizes=request.at)
     return partial(load_bundle, Path(text), bundle_backend(request), options)
 
 
@@ -91,6 +103,35 @@ def bundle_backend(request: Request) -> olympus.Target:
     if backend is None:
         backend = olympus.backend_of(request.device, request.devices) if request.device else "cpu"
     return parse_backend(backend, request.device, request.devices)
+
+
+def open_bundle(path: Path, options: BundleOptions, *, native: bool = True) -> Bundle:
+    """Return a bundle of one program; that with symbolic sizes is for the sizes of the options.
+
+    Without `native`, its executables are not read, whatever the options permit.
+
+    Raises:
+        ArtifactError: the file is damaged or foreign, or lacks a required signature.
+        UsageError: there is no such file, or no program for these sizes.
+    """
+    keys = options.trust or read_settings().trust
+    if olympus.artifact.schema_version(path) != olympus.artifact.SYMBOLIC_VERSION:
+        if options.has_size:
+            option = "--at" if options.sizes else "--size"
+            raise UsageError(
+                f"{option} is for a bundle of several sizes, and {path} has one program"
+            )
+        return olympus.artifact.load(path, native=native and options.native, trust=keys or None)
+    sizes = options.sizes
+    if options.size is not None:
+        variables = olympus.artifact.symbolic_of(path).variables
+        if len(variables) > 1:
+            named = " ".join(f"--at {name}=N" for name in variables)
+            raise UsageError(f"{path} has the sizes {', '.join(variables)}", hint=f"give {named}")
+        sizes = {variables[0]: options.size, **sizes}
+    return olympus.artifact.load(
+        path, native=native and options.native, trust=keys or None, sizes=sizes
+    )
 
 
 def load_bundle(
@@ -116,9 +157,7 @@ def load_bundle(
     keys = options.trust or read_settings().trust
     if is_joined(path):
         return load_joined(path, backend.backend, options, keys)
-    if options.size is not None:
-        raise UsageError(f"--size is for a bundle of several sizes, and {path} has one program")
-    bundle = olympus.artifact.load(path, native=options.native, trust=keys or None)
+    bundle = open_bundle(path, options)
     expect_devices(bundle.num_devices)
     compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature

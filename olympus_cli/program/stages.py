@@ -153,12 +153,14 @@ class Program:
         until: Stage,
         labels: Collection[str] | None = None,
         stacks: bool = False,
+        keeps_sizes: bool = False,
     ) -> Program:
         """Return the program of a target, after its stages up to and including `until`.
 
         It is lowered for each backend of the target, or only for those in `labels`. With `stacks`
         it is traced with the call stack of each operation. It is compiled for the backends whose
-        compiler is installed, after its `trips` are checked.
+        compiler is installed, after its `trips` are checked. Symbolic sizes get the values of the
+        target, unless with `keeps_sizes`.
 
         Raises:
             OlympusError: an error of a stage.
@@ -168,7 +170,7 @@ class Program:
         on_stage("import")
         clock = Stopwatch()
         with clock.part("load"):
-            source = load_target(spec)
+            source = load_target(spec, keeps_sizes=keeps_sizes)
         program = cls(source, on_stage, clock)
         program.trace(stacks=stacks)
         if until != "trace":
@@ -295,6 +297,17 @@ class Program:
                 self.spec.compiler_options, optimize=self.spec.optimize
             )
         unit.compile_seconds = time.perf_counter() - start
+
+    @cached_property
+    def general(self) -> Program | None:
+        """The program with symbolic sizes, lowered for the same backends; None for fixed sizes."""
+        if self.spec.general is None:
+            return None
+        spec = replace(self.spec.general, backends=self.spec.backends)
+        general = Program(load_target(spec, keeps_sizes=True), self._on_stage, self.clock)
+        general.trace()
+        general.lower([unit.label for unit in self.units])
+        return general
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -54,7 +54,8 @@ def bucket_lines(manifest: BucketManifest, file: str, size: int) -> Iterator[str
     """Yield the lines above the tables."""
     yield f"{manifest.name}  ({manifest.entry}, {file}, {byte_size(size)})"
     most = f"up to {manifest.sizes[-1]}"
-    larger = "in parts" if manifest.oversize == "split" else "refused"
+    treatments = {"split": "in parts", "refine": "compiled", "refuse": "refused"}
+    larger = treatments[manifest.oversize]
     yield f"  {'function':<17} {manifest.function}"
     yield f"  {'rows':<17} {manifest.symbol}, {most}; more are {larger}"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: The contents of padded rows of an argument, the default first.
 FILLS = ("zeros", "edge", "mask")
 #: The treatments of a call with more rows than the largest size, the default first.
-OVERSIZE = ("refuse", "split")
+OVERSIZE = ("refuse", "split", "refine")
 #: The steps of a range of sizes in words
 POWERS = "pow2"
 
@@ -29,7 +29,8 @@ class BucketSpec:
 
     `name` is that of the bundle, and `symbol` the key of the sizes, in braces in the shapes.
     `padding` has the fills of arguments by name. `twin` is the same target for another number of
-    rows, which is traced and not built, to prove that rows are independent.
+    rows, which is traced and not built, to prove that rows are independent. `general` is the one
+    whose number of rows is symbolic, for calls with more rows.
     """
 
     name: str
@@ -39,6 +40,7 @@ class BucketSpec:
     padding: Mapping[str, str]
     oversize: str
     twin: TargetSpec | None = None
+    general: TargetSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,12 @@ class Buckets:
             return least
         return size - 1 if size > 2 else size + 1
 
-    def spec(self, name: str, size: int, twin: TargetSpec | None) -> BucketSpec:
+    def spec(
+        self, name: str, size: int, twin: TargetSpec | None, general: TargetSpec | None = None
+    ) -> BucketSpec:
         """Return the part of the bundle `name` for one size."""
-        return BucketSpec(name, self.symbol, size, self.sizes, self.padding, self.oversize, twin)
+        settings = self.symbol, size, self.sizes, self.padding, self.oversize
+        return BucketSpec(name, *settings, twin, general)
 
 
 def buckets_of(section: Section) -> Buckets | None:

@@ -205,6 +205,7 @@ def _target() -> dict[str, Schema]:
         "args": {"anyOf": [{"type": "array", "items": _ref("argument")}, _each(argument)]},
         "static": _each({}),
         "constraints": _TEXTS,
+        "at": _each(_or_key({"type": "integer", "minimum": 1}), _IDENTIFIER),
         "donate": _TEXTS,
         "backends": {"type": "array", "minItems": 1, "items": backend},
         "mesh": _each(sizes, _IDENTIFIER),

@@ -162,6 +162,9 @@ class TargetSpec:
     frontend: str = "auto"
     #: the constraints on the variables in the symbolic sizes of its arguments
     constraints: tuple[str, ...] = ()
+    at: Mapping[str, int] = field(default_factory=dict)  # the sizes that it is compiled for
+    sizes: Mapping[str, int] = field(default_factory=dict)  # the variables with their values
+    general: TargetSpec | None = None  # the target with symbolic sizes, if these have values
     x64: bool | None = None  # whether 64-bit dtypes are enabled; None for the process's switch
     env: Mapping[str, str] = field(default_factory=dict)  # environment variables of its process
     as_is: bool = False  # True to compile the program of a file unchanged

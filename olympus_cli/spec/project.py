@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import olympus
-from olympus.errors import ShapeError, SpecError, UsageError
+from olympus.errors import SpecError, UsageError
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
@@ -25,6 +25,7 @@ from olympus_cli.spec.cache import cache_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.entries import FRONTENDS, is_entry, is_onnx
 from olympus_cli.spec.environment import check_variables, environment_of
+from olympus_cli.spec.fixed_sizes import at_of, checked_constraints
 from olympus_cli.spec.inputs import InputSpec, input_specs, tolerance_spec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import (
@@ -81,6 +82,7 @@ TARGET_KEYS = (
         "args",
         "static",
         "constraints",
+        "at",
         "donate",
         "backends",
         "mesh",
@@ -224,7 +226,11 @@ def _in_bundle(
     size = int(str(target.matrix[buckets.symbol]))
     values = {**rest, buckets.symbol: buckets.twin(size)}
     twin = _combination(section, name, values, target.root, devices)
-    return replace(target, buckets=buckets.spec(name + matrix.suffix(rest), size, twin))
+    general = None
+    if buckets.oversize == "refine":
+        values = {**rest, buckets.symbol: buckets.symbol}  # the symbolic size has the same name
+        general = _combination(section, name, values, target.root, devices)
+    return replace(target, buckets=buckets.spec(name + matrix.suffix(rest), size, twin, general))
 
 
 def _axes(section: Section) -> dict[str, list[object]]:
@@ -277,6 +283,7 @@ def _target(
         static=_statics(section),
         donate=section.texts("donate"),
         constraints=_constraints(section),
+        at=at_of(section),
         backends=backends,
         root=root,
         matrix=values,
@@ -305,19 +312,10 @@ def _target(
 def _constraints(section: Section) -> tuple[str, ...]:
     """Return the constraints of a target on its symbolic sizes."""
     texts = section.texts("constraints")
-    if texts:
-        from olympus.export import SymbolicScope  # few targets have symbolic sizes
-
-        try:
-            SymbolicScope(texts)
-        except ShapeError as error:
-            reason = str(error).partition(". Parsed")[0]
-            section.fail(
-                "constraints",
-                f"is not valid: {reason}",
-                'write comparisons, such as constraints = ["1 <= b <= 1024", "b % 8 == 0"]',
-            )
-    return texts
+    try:
+        return checked_constraints(texts)
+    except UsageError as error:
+        section.fail("constraints", str(error), error.hint)
 
 
 def _budget(section: Section, devices: Devices) -> Budget:

@@ -14,6 +14,7 @@ from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.entries import FORMS, entry_name, is_entry
+from olympus_cli.spec.fixed_sizes import checked_constraints
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
 from olympus_cli.spec.project_file import is_named, project_at, project_in
@@ -42,6 +43,8 @@ class Request:
     device_config: Path | None = None
     topology: str | None = None
     weights: str | None = None
+    constraints: tuple[str, ...] = ()
+    at: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def weights_file(self) -> Path | None:
@@ -82,6 +85,16 @@ class Request:
         )
         return target if is_own else replace(target, outputs=None)
 
+    def _constraints(self, target: TargetSpec) -> tuple[str, ...]:
+        """Return the constraints of a target on its sizes, with those of the request."""
+        if not self.constraints:
+            return target.constraints
+        try:
+            return checked_constraints((*target.constraints, *self.constraints))
+        except UsageError as error:
+            shown = " ".join(f"--constraint {text}" for text in self.constraints)
+            raise UsageError(f"{shown}: it {error}", hint=error.hint) from error
+
     def sizes(self) -> dict[str, TargetSpec]:
         """Return the targets of a bundle for several sizes by name, with the options applied.
 
@@ -118,11 +131,16 @@ class Request:
             target = replace(target, weights=self.weights)
         statics = parse_statics(self.statics)
         overridden += [("static", name) for name in statics]
+        if self.constraints:
+            overridden.append(("constraints",))
+        overridden += [("at", name) for name in self.at]
         trips = parse_trips(self.trips)
         overridden += [("trips", line) for line in trips]
         target = replace(
             target,
             static={**target.static, **statics},
+            constraints=self._constraints(target),
+            at={**target.at, **self.at},
             table=target.table and target.table.without(*overridden),
         )
         if (self.backend, self.device, self.topology) != (None, None, None):

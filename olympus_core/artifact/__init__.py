@@ -3,7 +3,7 @@
 `save` writes the results of the stages to a file; `load` verifies a file and returns a `Bundle`.
 """
 
-from olympus_core.artifact.buckets import buckets_of, join_buckets
+from olympus_core.artifact.buckets import all_sizes_of, buckets_of, join_buckets
 from olympus_core.artifact.bundle import Bundle, load, sign, update_sources
 from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.jsontext import indented
@@ -37,6 +37,7 @@ __all__ = [
     "Signature",
     "SignatureState",
     "StoredExecutable",
+    "all_sizes_of",
     "buckets_of",
     "digest_of_files",
     "indented",

@@ -15,9 +15,10 @@ from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.symbolic import symbolic_of
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_runtime.buckets import ALL_SIZES, OVERSIZE, BucketManifest, RowArray
-from olympus_runtime.bundle_file import read_bundle
+from olympus_runtime.bundle_file import read_bundle, read_member
 from olympus_runtime.manifest import MANIFEST, Member
 from olympus_runtime.signatures import PublicKey, public_keys
+from olympus_runtime.symbolic.manifest import SymbolicManifest
 
 
 def join_buckets(
@@ -113,6 +114,23 @@ def buckets_of(
     if not isinstance(manifest, BucketManifest):
         raise ArtifactError(f"{path} has one program, and not one for each of several sizes")
     return manifest
+
+
+def all_sizes_of(path: str | os.PathLike[str]) -> SymbolicManifest | None:
+    """Return the manifest for all numbers of rows in a bundle; None without one.
+
+    Raises:
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is damaged.
+
+    >>> all_sizes_of("f.olympus").variables
+    ('batch',)
+    """
+    file = read_bundle(Path(path))
+    if ALL_SIZES not in file.members:
+        return None
+    manifest = read_member(file, ALL_SIZES).manifest
+    return manifest if isinstance(manifest, SymbolicManifest) else None
 
 
 def _check_same(one: Bundle, other: Bundle) -> None:

@@ -16,6 +16,7 @@ from typing import BinaryIO, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
+from olympus_core.artifact.at_sizes import at_sizes
 from olympus_core.artifact.callbacks import calls_of
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.handlers import custom_calls
@@ -377,8 +378,12 @@ def load(
     *,
     native: bool = True,
     trust: PublicKey | Sequence[PublicKey] | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> Bundle:
     """Read and verify a bundle; no runtime is started, and none of its code runs.
+
+    `sizes` are values of the variables of a bundle with symbolic sizes: its program for these is
+    returned. Other variables have the values of the first sizes that it was built for.
 
     An executable in a bundle is native code: a call does whatever its author wanted. With
     `native=False` it is never loaded, and the program is compiled from its StableHLO. With `trust`,
@@ -389,9 +394,10 @@ def load(
     makes MLIR's parser end the process: without `trust`, use such a file in a process of its own.
 
     Raises:
-      UsageError: the file is missing or cannot be read, or a key is not valid.
-      ArtifactError: the file is damaged, is not a bundle, has another schema version, or is not
-        signed with a key of `trust`.
+      UsageError: the file is missing or cannot be read, a key is not valid, or `sizes` break a
+        constraint.
+      ArtifactError: the file is damaged, is not a bundle, has another schema version, is not
+        signed with a key of `trust`, or has several programs.
       BackendError: `trust` is given and the package `cryptography` is not installed.
 
     Example:
@@ -400,11 +406,9 @@ def load(
     """
     path = Path(path)
     keys = None if trust is None else public_keys(trust)
-    return _verified(path, native, keys)
-
-
-def _verified(path: Path, native: bool, keys: Sequence[bytes] | None) -> Bundle:
     file = read_bundle(path, keys, StagesReader())
+    if sizes is not None:
+        file = replace(at_sizes(file, sizes), path=path)
     manifest = program_manifest(file)
     assert isinstance(manifest, Manifest)
     trusted, content = keys is not None, file.manifest_bytes

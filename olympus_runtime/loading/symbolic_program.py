@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from olympus_runtime.arguments import ArgumentMatcher
-from olympus_runtime.errors import ArtifactError
+from olympus_runtime.errors import ArtifactError, UsageError
 from olympus_runtime.manifest import Signature
 from olympus_runtime.symbolic.manifest import SymbolicManifest
 
@@ -69,11 +69,15 @@ class SymbolicProgram:
         Raises UsageError for values that break a constraint, and ArtifactError if it would have to
         be compiled and must not, or cannot.
         """
+        self._sizes.check(sizes, self._refuse)
         key = tuple([sizes[name] for name in self.variables])
         with self._lock:
             if key not in self._parts:
                 self._parts[key] = self._load_part(dict(sizes))
             return self._parts[key]
+
+    def _refuse(self, fault: str) -> NoReturn:
+        raise UsageError(f"{self.path} has no program for these sizes: {fault}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments of any sizes that fulfill the constraints.

@@ -272,3 +272,8 @@ def test_a_variable_that_cannot_be_solved_is_refused() -> None:
         ShapeError, match=r"Cannot solve for values of dimension variables \{'a', 'b'\}"
     ):
         solved(_avals("a*b", "a + b"))
+
+
+def test_constraints_that_exclude_each_other_by_a_remainder_are_refused() -> None:
+    with pytest.raises(ShapeError, match="Unsatisfiable constraint"):
+        SymbolicScope(["b % 4 == 0", "b <= 64", "b >= 500"])

@@ -8,10 +8,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import olympus
-from olympus import artifact
 from olympus.analysis import Cost, Estimate, cost_of_module, graph_of, read_module
 from olympus.analysis import structural_fingerprint as fingerprint_of
 from olympus.sharding import expect_devices
@@ -20,12 +19,15 @@ from olympus_cli.bench.measure.stopping import repetitions
 from olympus_cli.bench.measure.work import BundleWork
 from olympus_cli.frontends.jax_functions import JaxFunction
 from olympus_cli.frontends.loading import load_target
-from olympus_cli.program.bundle import load_bundle
+from olympus_cli.program.bundle import load_bundle, open_bundle
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.entries import program_file
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
+
+if TYPE_CHECKING:
+    from olympus.artifact import Bundle
 
 _MAX = 30  # the maximum number of repetitions of a stage
 _LOADS = 10
@@ -195,7 +197,7 @@ class BundleSubject(Subject):
 
     def open(self) -> Runnable:
         """Load the bundle."""
-        expect_devices(artifact.load(self._work.path, native=False).num_devices)
+        expect_devices(self._bundle().num_devices)
         olympus.devices(self.backend.backend)  # the start of the runtime is not part of loading
         self.on_stage("load")
         self._ready = self._load()
@@ -241,6 +243,8 @@ class BundleSubject(Subject):
 
     def _stablehlo(self) -> Any:
         if self._module is None:
-            bundle = artifact.load(self._work.path, native=False)
-            self._module = read_module(bundle.stablehlo(self.backend.backend))
+            self._module = read_module(self._bundle().stablehlo(self.backend.backend))
         return self._module
+
+    def _bundle(self) -> Bundle:
+        return open_bundle(self._work.path, self._work.options, native=False)

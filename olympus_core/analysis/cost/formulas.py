@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from olympus_core.base.dimensions.expression import SymbolicDim
+from olympus_core.base.dimensions.points import allowed_points
 from olympus_core.base.dimensions.solving import Solution, bound_variables, evaluated
 from olympus_core.base.errors import ShapeError
 
@@ -20,8 +21,8 @@ Counts = Mapping[str, int | None]
 #: the largest sum of the exponents of a term
 _DEGREE = 4
 _MAX_VARIABLES = 3
-#: the sizes of each variable that are tried, and the points that confirm a formula
-_TRIED, _CONFIRMING = 400, 3
+#: the number of points that confirm a formula
+_CONFIRMING = 3
 
 
 def formulas(solution: Solution, count: Callable[[Sizes], Counts]) -> dict[str, str | None]:
@@ -35,45 +36,17 @@ def formulas(solution: Solution, count: Callable[[Sizes], Counts]) -> dict[str, 
     """
     names = solution.variables
     if len(names) > _MAX_VARIABLES:
-        return dict.fromkeys(count(next(_points(solution)))) if names else {}
+        return dict.fromkeys(count(next(allowed_points(solution)))) if names else {}
     powers = [
         p for p in itertools.product(range(_DEGREE + 1), repeat=len(names)) if sum(p) <= _DEGREE
     ]
-    points = list(itertools.islice(_points(solution), len(powers) + _CONFIRMING))
+    points = list(itertools.islice(allowed_points(solution), len(powers) + _CONFIRMING))
     counted = [count(point) for point in points]
     results: dict[str, str | None] = {}
     for key in counted[0]:
         values = [c[key] for c in counted]
         results[key] = _formula(solution, powers, points, values)
     return results
-
-
-def _points(solution: Solution) -> Iterator[dict[str, int]]:
-    """Yield sizes of the variables that fulfill the constraints, small ones first."""
-    names = solution.variables
-    axes = [[n for n in range(1, _TRIED) if _is_allowed(solution, {name: n})] for name in names]
-    for total in range(sum(map(len, axes))):
-        for places in itertools.product(range(total + 1), repeat=len(names)):
-            if sum(places) != total or any(
-                i >= len(axis) for i, axis in zip(places, axes, strict=True)
-            ):
-                continue
-            point = {n: axis[i] for n, axis, i in zip(names, axes, places, strict=True)}
-            if _is_allowed(solution, point):
-                yield point
-
-
-def _is_allowed(solution: Solution, point: dict[str, int]) -> bool:
-    """Return True if sizes fulfill the constraints on these variables."""
-    scope = solution.scope
-    for constraint in scope.constraints if scope is not None else ():
-        difference = constraint.difference
-        if isinstance(difference, int) or not set(difference.variables()) <= set(point):
-            continue
-        found: Any = evaluated(difference, point)
-        if found < 0 or (constraint.is_equality and found):
-            return False
-    return True
 
 
 def _formula(

@@ -8,4 +8,5 @@
 `scope`         `SymbolicScope`: the constraints on the variables
 `shapes`        `symbolic_shape`
 `solving`       the values of the variables, and the checks of the arguments of a call
+`points`        values of the variables that fulfill the constraints
 """

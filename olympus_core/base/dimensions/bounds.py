@@ -176,9 +176,10 @@ class Decisions:
         is_whole = factor is not None and factor.name == FLOORDIV and not factor.is_variable
         # the bounds of a quotient are rounded to integers
         least, most = self.bounds(self_) if is_whole else self.product(term)
-        if least > -math.inf:
+        # constraints that exclude each other have bounds of the opposite infinity
+        if -math.inf < least < math.inf:
             yield self._sum((self_, 1), (-int(least), 1))
-        if most < math.inf:
+        if -math.inf < most < math.inf:
             yield self._sum((int(most), 1), (self_, -1))
         if factor is None:
             yield from self._of_products(term, self_)

@@ -322,3 +322,25 @@ def test_a_matrix_makes_several_bundles(work: Path, invoke: Invoke) -> None:
         program = olympus_runtime.load(f"build/{name}/{name}.olympus")
         x = np.ones((3, 4), np.float32)
         np.testing.assert_array_equal(program(x), x * scale)
+
+
+def test_more_rows_than_the_largest_size_are_refined(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", str(work / "store"))
+    toml = FORWARD.replace('"split"', '"refine"') + 'constraints = ["batch <= 99"]\n'
+    (work / "olympus.toml").write_text(toml)
+    assert invoke("build").exit_code == 0
+    assert statuses(invoke("build", "--json"))["forward"] == "fresh"
+    path = work / "build/forward/forward.olympus"
+    params = {"w": np.ones((4, 3), "float32"), "b": np.zeros(3, "float32")}
+    program = olympus_runtime.load(path)
+    for rows in (3, 40):
+        got = program(params, np.ones((rows, 4), "float32"))
+        np.testing.assert_allclose(got, np.tanh(np.full((rows, 3), 4.0)), rtol=1e-6)
+    assert "more are compiled" in invoke("inspect", str(path)).stdout
+    assert "[40, 3]" in invoke("run", str(path), "--size", "40").stdout
+    (work / "olympus.toml").write_text(toml.replace("99", "30"))
+    assert statuses(invoke("build", "--json"))["forward"] == "built"
+    with pytest.raises(TypeError, match="batch <= 30 does not hold for batch = 40"):
+        olympus_runtime.load(path)(params, np.ones((40, 4), "float32"))
