@@ -6,6 +6,7 @@ from olympus_core.execution.compilation import Linalg as Linalg
 from olympus_core.execution.compilation import Repeats as Repeats
 from olympus_core.jit.calling import StagedFunction as StagedFunction
 from olympus_core.stages.fixed_sizes import fixed_sizes as fixed_sizes
+from olympus_core.stages.fixed_sizes import formula_value as formula_value
 from olympus_core.stages.stages import ArgInfo as ArgInfo
 from olympus_core.stages.stages import Compiled as Compiled
 from olympus_core.stages.stages import Lowered as Lowered

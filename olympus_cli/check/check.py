@@ -80,6 +80,7 @@ def check_in_worker(
     """
     saved = {} if update else read_saved(spec.root, spec.name).figures
     program = Program.of(spec, on_stage, until="lower")
+    spec = program.spec  # with the values of symbolic sizes
     program.check_trips()
     report, sizes, units = None, dict[str, int](), program.units
     absent: MachineError | None = None

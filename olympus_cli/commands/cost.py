@@ -86,7 +86,7 @@ def command(
 ) -> None:
     """The program is traced and lowered, and not run. With --compile, the figures are those of the
     target's build, which is built first if it is stale.  Without --at, the cost of a program with
-    symbolic sizes is shown as formulas.
+    symbolic sizes is shown as formulas; with --compile, its memory too, for multiples of 16.
 
     \b
     Examples:
@@ -153,7 +153,9 @@ def _costed(
     label, backend = next(iter(spec.labels.items()))
     stacks = kind == _STACK
     sizes = with_fixed_sizes(spec).sizes if has_sizes else {}
-    keeps_sizes = not compiles  # the formulas are those of the program with symbolic sizes
+    keeps_sizes = not (
+        compiles and has_sizes
+    )  # the formulas are those of the program with symbolic sizes
     program = Program.of(
         spec, on_stage, until="lower", labels=[label], stacks=stacks, keeps_sizes=keeps_sizes
     )
@@ -162,7 +164,16 @@ def _costed(
     if sizes and keeps_sizes:
         unit.lowered = unit.lowered.at_sizes(sizes)
     if unit.lowered.size_names:
-        return _formulas(program, backend_text(backend), unit)
+        document = _formulas(program, backend_text(backend), unit)
+        if compiles:
+            on_stage("compile at several sizes")
+            memory = unit.lowered.memory_formulas()
+            document["formulas"] |= {
+                "peak_memory": memory["peak"],
+                "argument_memory": memory["arguments"],
+                "temporary_memory": memory["temporaries"],
+            }
+        return document
     cost = program.cost(unit)
     rows: Sequence[CostRow]
     if kind == _STACK:

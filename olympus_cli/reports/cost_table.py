@@ -64,7 +64,7 @@ def show_formulas(document: Mapping[str, Any]) -> None:
     title = f"{document['target']}  ({document['entry']}, {document['backend']})"
     console.data(f"{title}, for the sizes {sizes}")
     for metric, formula in document["formulas"].items():
-        name = "in and out" if metric == "io_bytes" else metric
+        name = "in and out" if metric == "io_bytes" else metric.replace("_", " ")
         console.data(figure_row(name, formula or "no polynomial of the sizes: give them with --at"))
     example = " ".join(f"--at {name}=8" for name in document["sizes"])
     console.message(f"hint: {example} evaluates the cost, and shows it by line")

@@ -28,11 +28,15 @@ def with_fixed_sizes(spec: TargetSpec) -> TargetSpec:
             name = next(iter(spec.at))
             raise UsageError(f"no shape has the symbolic size {name!r}")
     if not shapes:
+        with at_key(spec, "budget"):
+            spec.budget.at({})  # it has no formula
         return spec
     from olympus.stages import fixed_sizes  # few targets have symbolic sizes
 
     with at_key(spec, "at" if spec.at else "constraints"):
         sizes, fixed = fixed_sizes(shapes, spec.constraints, spec.at)
+    with at_key(spec, "budget"):
+        budget = spec.budget.at(sizes)
     known = dict(zip(shapes, fixed, strict=True))
     return replace(
         spec,
@@ -40,6 +44,7 @@ def with_fixed_sizes(spec: TargetSpec) -> TargetSpec:
         kwargs={name: _fixed(arg, known) for name, arg in spec.kwargs.items()},
         constraints=(),
         sizes=sizes,
+        budget=budget,
         general=spec,
     )
 

@@ -2,6 +2,7 @@
 
 flops = 2_000_000         peak-memory = "64 MiB"       estimated-time = "3 ms"
 flops = "2 GFLOP"         bytes = "1.5 GB"             operations = "+1%"
+flops = "2*b*784 + 1000"  in symbolic sizes of the target's arguments
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import olympus
-from olympus.errors import SpecError
+from olympus.errors import ShapeError, SpecError, UsageError
 from olympus_cli.text.nearest import nearest
 from olympus_cli.text.units import byte_size, count, duration
 
@@ -22,6 +23,8 @@ _LARGEST_FACTOR = 1e6  # of the saved figure: a larger one is a mistake
 
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
 _RELATIVE = re.compile(r"([+-])\s*([0-9]+(?:\.[0-9]+)?)\s*%")
+#: A text that may be an expression in symbolic sizes: it has a letter and an operator.
+_FORMULA = re.compile(r"(?=.*[A-Za-z_])(?=.*[*^(+-])[\w\s()*+/%^,-]+", re.ASCII)
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {f"{letter}i": 1024.0 ** (i + 1) for i, letter in enumerate("KMGTP")}
 
@@ -55,11 +58,36 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Limit:
-    """The upper limit of a figure: `most`, or `factor` times the saved figure."""
+    """The upper limit of a figure: `most`, or `factor` times the saved figure.
+
+    A `formula` in the symbolic sizes has no value before these have values: see `at`.
+    """
 
     text: str
     most: float | None = None
     factor: float | None = None
+    formula: str | None = None
+
+    def at(self, sizes: Mapping[str, int]) -> Limit:
+        """Return the limit for values of the symbolic sizes; itself if it has no formula.
+
+        Raises UsageError for an unknown size, or a limit below 0.
+
+        >>> Limit("2*b", formula="2*b").at({"b": 8}).most
+        16.0
+        """
+        if self.formula is None:
+            return self
+        from olympus.stages import formula_value  # few limits are formulas
+
+        value = formula_value(self.formula, sizes)
+        shown = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        if value < 0:
+            raise UsageError(
+                f"{self.formula!r:.80} is {value} for {shown}, and a limit is 0 or more"
+            )
+        text = f"{self.text} = {count(value)} for {shown}" if sizes else self.text
+        return Limit(text, most=float(value))
 
     def of(self, saved: float | None) -> float | None:
         """Return the greatest allowed figure; None if it depends on a saved figure that is None.
@@ -128,6 +156,12 @@ class Budget:
         """True if the program must be compiled to check the budget."""
         return self.fits is not None or any(LIMITED[key].compiles for key in self.limits)
 
+    def at(self, sizes: Mapping[str, int]) -> Budget:
+        """Return the budget for values of the symbolic sizes; raise UsageError as `Limit.at`."""
+        if not any(limit.formula for limit in self.limits.values()):
+            return self
+        return replace(self, limits={key: limit.at(sizes) for key, limit in self.limits.items()})
+
     def under(self, own: Budget) -> Budget:
         """Return this budget of all targets, combined with a target's `own`.
 
@@ -169,6 +203,8 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
             raise SpecError(f"must be at most +{_LARGEST_FACTOR - 1:.0%}; got {text!r:.80}")
         return Limit(text, factor=factor)
     match = _TEXT.fullmatch(text)
+    if match is None and _FORMULA.fullmatch(text):
+        return Limit(_checked_formula(text), formula=text)
     if match is None:
         form = 'a number with a unit, or relative, such as "+1%"'
         raise SpecError(f"must be {form}; got {text!r:.80}")
@@ -182,6 +218,19 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
     if most == math.inf:
         raise SpecError(_TOO_LARGE.format(repr(text)))
     return Limit(text, most=most)
+
+
+def _checked_formula(text: str) -> str:
+    from olympus.export import symbolic_shape  # few limits are formulas
+
+    try:
+        symbolic_shape(text)
+    except ShapeError as error:
+        reason = str(error).partition(". Parsed")[0]
+        raise SpecError(
+            f"must be a number with a unit, or a formula; got {text!r:.80}: {reason}"
+        ) from error
+    return text
 
 
 def _units_hint(unit: str, quantity: Quantity) -> str:

@@ -22,6 +22,31 @@ class FixedSizes(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
 
 
+def formula_value(text: str, sizes: Mapping[str, int]) -> int:
+    """Return the value of a formula in symbolic sizes, such as "2*b*784 + 1000".
+
+    Raises:
+      UsageError: it has another variable than those of `sizes`.
+      ShapeError: the text is not an expression.
+
+    >>> formula_value("2*b + 1", {"b": 64})
+    129
+    """
+    (formula,) = symbolic_shape(text)
+    unknown = [n for n in _variables(formula) if n not in sizes]
+    if unknown:
+        known = ", ".join(sizes)
+        raise UsageError(
+            f"{text!r:.80} has {unknown[0]!r}, which is no symbolic size of the arguments",
+            hint=f"the symbolic sizes are {known}" if known else "the arguments have fixed sizes",
+        )
+    return int(str(evaluated(formula, sizes)))
+
+
+def _variables(size: Any) -> Sequence[str]:
+    return () if isinstance(size, int) else tuple(dict.fromkeys(size.variables()))
+
+
 def fixed_sizes(
     shapes: Sequence[Sequence[int | str]],
     constraints: Sequence[str] = (),

@@ -467,6 +467,29 @@ class Lowered(Stage):
         io_bytes = str(sum(a.size * a.dtype.itemsize for a in arrays))
         return formulas(solved(s.in_avals, s.arg_names), count) | {"io_bytes": io_bytes}
 
+    def memory_formulas(self) -> dict[str, str | None]:
+        """Return peak, argument and temporary memory as polynomials in the symbolic sizes.
+
+        The program is compiled at several sizes, which are multiples of 16: memory is allocated in
+        units. A figure is None if no polynomial of a degree up to 2 has its values. Bytes that the
+        kernels of the CPU allocate are not included.
+
+        Raises CompileError if the program cannot be compiled.
+
+        >>> lowered.memory_formulas()
+        {'peak': '520*b', 'arguments': '512*b', 'temporaries': '0'}
+        """
+        from olympus_core.analysis.cost.formulas import formulas  # few programs need it
+
+        names = ("peak", "arguments", "temporaries")
+
+        def count(sizes: Mapping[str, int]) -> dict[str, int | None]:
+            memory = self.at_sizes(sizes).compile().memory()
+            return {name: getattr(memory, name) for name in names}
+
+        s = self.signature
+        return formulas(solved(s.in_avals, s.arg_names), count, multiple=16, degree=2)
+
     def _check_sizes(self) -> None:
         """Raise UsageError if an argument has a symbolic size."""
         s = self.signature

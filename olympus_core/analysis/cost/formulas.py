@@ -25,8 +25,12 @@ _MAX_VARIABLES = 3
 _CONFIRMING = 3
 
 
-def formulas(solution: Solution, count: Callable[[Sizes], Counts]) -> dict[str, str | None]:
-    """Return the formula of each count; None if it is no polynomial of a degree up to 4.
+def formulas(
+    solution: Solution, count: Callable[[Sizes], Counts], multiple: int = 1, degree: int = _DEGREE
+) -> dict[str, str | None]:
+    """Return the formula of each count; None if it is no polynomial of a degree up to `degree`.
+
+    With `multiple`, the formulas are those for sizes that are multiples of it.
 
     `count` returns the counts at sizes of the variables of `solution`, as ints, or None for an
     unknown one.
@@ -38,9 +42,10 @@ def formulas(solution: Solution, count: Callable[[Sizes], Counts]) -> dict[str, 
     if len(names) > _MAX_VARIABLES:
         return dict.fromkeys(count(next(allowed_points(solution)))) if names else {}
     powers = [
-        p for p in itertools.product(range(_DEGREE + 1), repeat=len(names)) if sum(p) <= _DEGREE
+        p for p in itertools.product(range(degree + 1), repeat=len(names)) if sum(p) <= degree
     ]
-    points = list(itertools.islice(allowed_points(solution), len(powers) + _CONFIRMING))
+    allowed = allowed_points(solution, multiple=multiple)
+    points = list(itertools.islice(allowed, len(powers) + _CONFIRMING))
     counted = [count(point) for point in points]
     results: dict[str, str | None] = {}
     for key in counted[0]:

@@ -13,18 +13,18 @@ _TRIED = 400
 
 
 def allowed_points(
-    solution: Solution, given: Mapping[str, int] | None = None
+    solution: Solution, given: Mapping[str, int] | None = None, *, multiple: int = 1
 ) -> Iterator[dict[str, int]]:
     """Yield sizes of the variables that fulfill the constraints, small ones first.
 
-    Variables in `given` have these values only.
+    Variables in `given` have these values only; the others are multiples of `multiple`.
     """
     names = solution.variables
     given = given or {}
     axes = [
         [given[name]]
         if name in given
-        else [n for n in range(1, _TRIED) if is_allowed(solution, {name: n})]
+        else [n for n in range(multiple, _TRIED, multiple) if is_allowed(solution, {name: n})]
         for name in names
     ]
     for total in range(sum(map(len, axes))):

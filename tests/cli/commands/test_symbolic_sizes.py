@@ -118,3 +118,56 @@ def test_an_invalid_constraint_is_an_error_of_its_line(invoke: Invoke, work: Pat
     result = invoke("trace", "mlp")
     assert result.exit_code == 2
     assert "olympus.toml:4: target.mlp.constraints is not valid: Unsatisfiable" in result.stderr
+
+
+@pytest.mark.usefixtures("work")
+def test_the_memory_is_shown_as_formulas(invoke: Invoke) -> None:
+    document = json.loads(invoke("cost", "mlp", "--compile", "--json").stdout)
+    assert document["formulas"]["argument_memory"] == "1024*d + 512*b"
+    assert {"peak_memory", "temporary_memory"} < document["formulas"].keys()
+    assert document["formulas"]["flops"] == "514*b*d + 1"
+
+
+BUDGET = """\
+at = { b = 16, d = 2 }
+budget.flops = "514*b*d + 1"
+budget.bytes = "b + max(d, 3)"
+"""
+
+
+def test_a_budget_may_be_a_formula(invoke: Invoke, work: Path) -> None:
+    (work / "olympus.toml").write_text(PROJECT.partition("\n\n")[0] + "\n" + BUDGET)
+    result = invoke("check", "mlp", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    (target,) = document["targets"]
+    verdicts = {x["key"]: x for x in target["verdicts"]}
+    assert verdicts["flops"]["verdict"] == "kept"
+    assert verdicts["flops"]["limit"] == "514*b*d + 1 = 16.4 k for b = 16, d = 2"
+    assert verdicts["bytes"]["verdict"] == "broken"
+    assert verdicts["bytes"]["limit"] == "b + max(d, 3) = 19 for b = 16, d = 2"
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("514*b*c", "'514*b*c' has 'c', which is no symbolic size of the arguments"),
+        ("514*b*", "budget.flops must be a number with a unit, or a formula; got '514*b*'"),
+        ("b - 100", "'b - 100' is -84 for b = 16, d = 2, and a limit is 0 or more"),
+    ],
+)
+def test_other_formulas_are_refused(invoke: Invoke, work: Path, formula: str, message: str) -> None:
+    toml = PROJECT.partition("\n\n")[0] + "\n" + BUDGET.replace("514*b*d + 1", formula)
+    (work / "olympus.toml").write_text(toml)
+    result = invoke("check", "mlp")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_formula_needs_symbolic_sizes(invoke: Invoke, work: Path) -> None:
+    toml = '[target.t]\nentry = "program:rows"\nargs = ["f32[2]"]\nbudget.flops = "2*b"\n'
+    (work / "olympus.toml").write_text(toml)
+    result = invoke("check")
+    assert result.exit_code == 2
+    assert "'2*b' has 'b', which is no symbolic size of the arguments" in result.stderr
+    assert "the arguments have fixed sizes" in result.stderr
