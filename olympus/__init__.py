@@ -119,17 +119,22 @@ if _typing.TYPE_CHECKING:
     from olympus import core as core
     from olympus import custom_batching as custom_batching
     from olympus import debug as debug
+    from olympus import distributed as distributed
+    from olympus import dlpack as dlpack
+    from olympus import example_libraries as example_libraries
     from olympus import experimental as experimental
     from olympus import extend as extend
     from olympus import files as files
     from olympus import flatten_util as flatten_util
     from olympus import image as image
     from olympus import interpreters as interpreters
+    from olympus import monitoring as monitoring
     from olympus import ops as ops
     from olympus import scipy as scipy
     from olympus import test_util as test_util
     from olympus import typing as typing
     from olympus import verification as verification
+    from olympus import version as version
     from olympus_core.api.forward_backward import fwd_and_bwd as fwd_and_bwd
     from olympus_core.api.forward_backward import named_call as named_call
     from olympus_core.control.custom_gradient import custom_gradient as custom_gradient
@@ -142,6 +147,9 @@ else:
         "core",
         "custom_batching",
         "debug",
+        "distributed",
+        "dlpack",
+        "example_libraries",
         "experimental",
         "export",
         "extend",
@@ -149,11 +157,13 @@ else:
         "flatten_util",
         "image",
         "interpreters",
+        "monitoring",
         "ops",
         "scipy",
         "test_util",
         "typing",
         "verification",
+        "version",
         elsewhere={
             "olympus_core.api.forward_backward": ("fwd_and_bwd", "named_call"),
             "olympus_core.control.custom_gradient": ("custom_gradient",),

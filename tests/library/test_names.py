@@ -22,6 +22,12 @@ NAMESPACES = [
     ".custom_batching",
     ".custom_derivatives",
     ".debug",
+    ".distributed",
+    ".dlpack",
+    ".example_libraries.optimizers",
+    ".example_libraries.stax",
+    ".experimental.mesh_utils",
+    ".experimental.ode",
     ".extend",
     ".extend.linear_util",
     ".flatten_util",
@@ -32,6 +38,7 @@ NAMESPACES = [
     ".interpreters.partial_eval",
     ".lax",
     ".lax.linalg",
+    ".monitoring",
     ".nn",
     ".nn.initializers",
     ".numpy",
@@ -76,7 +83,12 @@ OURS = {
         *("is_attached", "shipped_devices", "shipped_tpus", "this_cpu", "topologies"),
     },
 }
-IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # `import jax` does not import these
+IMPORTED = (
+    "jax.example_libraries",
+    "jax.extend",
+    "jax.flatten_util",
+    "jax.test_util",
+)  # `import jax` does not import these
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
 KEY = np.asarray([3, 4], np.uint32)
 MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)

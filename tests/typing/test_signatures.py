@@ -154,6 +154,77 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.scipy.sparse.linalg.bicgstab": ("A b x0 M return", "operators, and trees of arrays"),
     "olympus.scipy.sparse.linalg.cg": ("A b x0 M return", "operators, and trees of arrays"),
     "olympus.scipy.sparse.linalg.gmres": ("A b x0 M return", "operators, and trees of arrays"),
+    "olympus.dlpack.from_dlpack": ("x", "any value"),
+    "olympus.example_libraries.optimizers.adagrad": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.adam": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.adamax": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.clip_grads": (
+        "grad_tree max_norm return",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.constant": ("step_size", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.exponential_decay": (
+        "step_size decay_steps decay_rate",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.inverse_time_decay": (
+        "step_size decay_steps decay_rate",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.l2_norm": ("tree return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.make_schedule": (
+        "scalar_or_schedule",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.momentum": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.nesterov": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.pack_optimizer_state": (
+        "marked_pytree",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.piecewise_constant": (
+        "boundaries values",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.polynomial_decay": (
+        "step_size decay_steps final_step_size",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.rmsprop": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.rmsprop_momentum": (
+        "step_size return",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.optimizers.sgd": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.sm3": ("step_size return", "trees, and step sizes"),
+    "olympus.example_libraries.optimizers.unpack_optimizer_state": (
+        "return",
+        "trees, and step sizes",
+    ),
+    "olympus.example_libraries.stax.BatchNorm": (
+        "beta_init gamma_init",
+        "initializers, layouts and padding",
+    ),
+    "olympus.example_libraries.stax.Dense": ("W_init b_init", "initializers, layouts and padding"),
+    "olympus.example_libraries.stax.GeneralConv": (
+        "dimension_numbers padding W_init b_init",
+        "initializers, layouts and padding",
+    ),
+    "olympus.example_libraries.stax.GeneralConvTranspose": (
+        "dimension_numbers padding W_init b_init",
+        "initializers, layouts and padding",
+    ),
+    "olympus.example_libraries.stax.elementwise": (
+        "fun_kwargs",
+        "initializers, layouts and padding",
+    ),
+    "olympus.example_libraries.stax.shape_dependent": (
+        "make_layer",
+        "initializers, layouts and padding",
+    ),
+    "olympus.experimental.mesh_utils.create_device_mesh": ("devices return", "devices"),
+    "olympus.experimental.mesh_utils.create_hybrid_device_mesh": ("devices return", "devices"),
+    "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.stages.Compiled.prepared": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Compiled.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Lowered.compiler_ir": (

@@ -1,0 +1,1 @@
+"""`olympus.example_libraries`: small libraries of layers and optimizers."""
