@@ -124,6 +124,7 @@ if _typing.TYPE_CHECKING:
     from olympus import example_libraries as example_libraries
     from olympus import experimental as experimental
     from olympus import extend as extend
+    from olympus import ffi as ffi
     from olympus import files as files
     from olympus import flatten_util as flatten_util
     from olympus import image as image
@@ -153,6 +154,7 @@ else:
         "experimental",
         "export",
         "extend",
+        "ffi",
         "files",
         "flatten_util",
         "image",

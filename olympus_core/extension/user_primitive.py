@@ -53,6 +53,7 @@ class UserPrimitive(Primitive, metaclass=_IsPrimitive):
     higher_order = True
     inlined = True
     multiple_results: bool = False  # type: ignore[misc]  # an attribute of the instance too
+    is_effect: bool = False  # type: ignore[misc]  # of the primitive
     call_primitive: bool = False
     ref_primitive: bool = False
     skip_canonicalization: bool = False
@@ -117,7 +118,10 @@ class UserPrimitive(Primitive, metaclass=_IsPrimitive):
         return varying_results(super().out_avals(avals, params), avals)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> Any:
-        return self.abstract_eval(*avals, **params)[0]
+        results, effects = self.abstract_eval(*avals, **params)
+        if effects:
+            self.is_effect = True
+        return results
 
     def run_in_place(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
         out = self.impl(*args, **params)

@@ -76,6 +76,12 @@ from olympus_core.xla.runtime.partitioned import (
     tiling_of,
 )
 from olympus_core.xla.runtime.plugins import loaded as loaded_plugins
+from olympus_core.xla.runtime.targets import (
+    include_dir,
+    register_as_batch_partitionable,
+    register_target,
+    register_type,
+)
 from olympus_core.xla.targets.device_models import (
     DeviceModel,
     Rates,
@@ -169,6 +175,7 @@ __all__ = [
     "hlo_proto",
     "hlo_text",
     "host_value",
+    "include_dir",
     "is_attached",
     "is_deleted",
     "is_device_name",
@@ -190,6 +197,9 @@ __all__ = [
     "put",
     "put_scalar",
     "put_shards",
+    "register_as_batch_partitionable",
+    "register_target",
+    "register_type",
     "run_partitioned",
     "runs_here",
     "saved_executable",

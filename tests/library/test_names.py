@@ -30,6 +30,7 @@ NAMESPACES = [
     ".experimental.ode",
     ".extend",
     ".extend.linear_util",
+    ".ffi",
     ".flatten_util",
     ".image",
     ".interpreters.ad",

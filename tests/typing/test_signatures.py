@@ -26,7 +26,13 @@ NAMESPACES = ["olympus"] + [
     module.name
     for module in pkgutil.walk_packages(ox.__path__, "olympus.")
     if not module.name.startswith(
-        ("olympus.api_util", "olympus.core", "olympus.extend", "olympus.interpreters")
+        (
+            "olympus.api_util",
+            "olympus.core",
+            "olympus.extend",
+            "olympus.ffi",
+            "olympus.interpreters",
+        )
     )
 ]
 #: the functions of trees, in `tree` and as `tree_...` in `tree_util`, and what is a tree of each
