@@ -26,7 +26,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The compiled functions, of which `scale` is registered."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip("no C compiler was found")
     path = tmp_path_factory.mktemp("ffi") / "scale.so"
     source = Path(__file__).with_name("scale.c")
     include = f"-I{ox.ffi.include_dir()}"
@@ -83,7 +83,7 @@ def test_a_mapped_call(library: ctypes.CDLL, method: str, calls: int) -> None:
     np.testing.assert_array_equal(ox.vmap(lambda x: scale(x, vmap_method=method), 1, 1)(X), 3 * X)
 
 
-def test_a_call_with_a_side_effect_is_made_without_its_result(library: ctypes.CDLL) -> None:
+def test_a_call_with_a_side_effect_runs_without_use_of_its_result(library: ctypes.CDLL) -> None:
     for has_side_effect, calls in ((True, 1), (False, 0)):
         before = count(library)
 
