@@ -1,5 +1,9 @@
 """`olympus.lax.linalg`: decompositions and solutions of matrices."""
 
+from olympus_core.library.lax.condensed import hessenberg as hessenberg
+from olympus_core.library.lax.condensed import schur as schur
+from olympus_core.library.lax.condensed import tridiagonal as tridiagonal
+from olympus_core.library.lax.condensed import tridiagonal_solve as tridiagonal_solve
 from olympus_core.library.lax.linalg import EighImplementation as EighImplementation
 from olympus_core.library.lax.linalg import EigImplementation as EigImplementation
 from olympus_core.library.lax.linalg import SvdAlgorithm as SvdAlgorithm
@@ -13,7 +17,13 @@ from olympus_core.library.lax.linalg import qr as qr
 from olympus_core.library.lax.linalg import svd as svd
 from olympus_core.library.lax.linalg import symmetric_product as symmetric_product
 from olympus_core.library.lax.linalg import triangular_solve as triangular_solve
+from olympus_core.library.lax.qdwh import qdwh as qdwh
+from olympus_core.library.lax.reflectors import cholesky_update as cholesky_update
+from olympus_core.library.lax.reflectors import ormqr as ormqr
 from olympus_core.primitives.linalg.cholesky import cholesky_p as cholesky_p
+from olympus_core.primitives.linalg.condensed import hessenberg_p as hessenberg_p
+from olympus_core.primitives.linalg.condensed import schur_p as schur_p
+from olympus_core.primitives.linalg.condensed import tridiagonal_p as tridiagonal_p
 from olympus_core.primitives.linalg.eig import eig_p as eig_p
 from olympus_core.primitives.linalg.eigh import eigh_p as eigh_p
 from olympus_core.primitives.linalg.lu import lu_p as lu_p
@@ -24,3 +34,6 @@ from olympus_core.primitives.linalg.qr import householder_product_p as household
 from olympus_core.primitives.linalg.qr import qr_p as qr_p
 from olympus_core.primitives.linalg.svd import svd_p as svd_p
 from olympus_core.primitives.linalg.triangular import triangular_solve_p as triangular_solve_p
+from olympus_core.primitives.linalg.tridiagonal_solve import (
+    tridiagonal_solve_p as tridiagonal_solve_p,
+)

@@ -80,6 +80,43 @@ DECOMPOSITIONS = [
     *[linalg("polar", x, side=s, method="svd") for x in (TALL, C) for s in ("left", "right")],
 ]
 
+#: real matrices with complex eigenvalues, and complex ones
+SPIRAL = np.asarray([[1.0, 4, 0, 1], [-3, 1, 2, 0], [0, 0, 2, 5], [0, 1, -4, 2]])
+FORMS = [
+    *[linalg("schur", x, output=o) for x in (A, A3, C) for o in ("real", "complex")],
+    *[linalg("hessenberg", x, calc_q=q) for x in (A, A3, C) for q in (True, False)],
+    linalg("hessenberg", np.ones((0, 0)), calc_q=True),
+    linalg("hessenberg", np.ones((1, 1)), calc_q=True),
+    *[then("rsf2csf", lambda m, a: m.rsf2csf(*m.schur(a)), x) for x in (SPIRAL, C, POSITIVE)],
+    *[linalg("sqrtm", x) for x in (A, C, POSITIVE, SPIRAL, np.diag([0.0, 0, 4]), np.eye(1))],
+    *[
+        linalg("solve_sylvester", x, y, np.ones((4, y.shape[0])), method=m)
+        for x in (A, C)
+        for y in (SPIRAL, THREE[:, None] * np.eye(3) + np.triu(np.ones((3, 3))))
+        for m in ("schur", "eigen")
+    ],
+    linalg("solve_sylvester", A, -A, A),
+    linalg("solve_sylvester", A3, SPIRAL, np.stack([A, A.T])),
+    *[
+        linalg("qr_multiply", x, c, mode=mode, pivoting=p, conjugate=conj)
+        for x, right, left in ((TALL, np.ones((2, 5)), np.ones((3, 2))), (C, C, C), (C, C[0], C[0]))
+        for c, mode in ((right, "right"), (left, "left"))
+        for p in (True, False)
+        for conj in (True, False)
+    ],
+    *[linalg("eigh_tridiagonal", VECTOR, THREE, eigvals_only=True, select_range=(1, 2), select=s)
+      for s in ("a", "i")],
+    linalg("eigh_tridiagonal", VECTOR + 0j, THREE * 1j, eigvals_only=True),
+    linalg("eigh_tridiagonal", VECTOR[:1], THREE[:0], eigvals_only=True),
+]  # fmt: skip
+
+
+def absolute_vectors(m: Any, d: Any, e: Any) -> Any:
+    values, vectors = m.eigh_tridiagonal(d, e)
+    return values, abs(vectors)
+
+
+FORMS.append(then("vectors of eigh_tridiagonal", absolute_vectors, VECTOR, THREE))
 EQUATIONS = [
     linalg("det", A),
     linalg("inv", A3),
@@ -107,6 +144,8 @@ EQUATIONS = [
 ]
 
 STRUCTURED = [
+    *[linalg("fiedler_companion", np.arange(1.0, n + 2)) for n in range(8)],
+    linalg("fiedler_companion", ROWS + 4),
     linalg("toeplitz", THREE),
     linalg("toeplitz", THREE + 1j),
     *[linalg("toeplitz", *x) for x in ((THREE, VECTOR), (VECTOR, THREE), (ROWS, VECTOR))],
@@ -179,7 +218,9 @@ SPECIAL = [
 
 
 @pytest.mark.parametrize("jit", by_day([True, False], [True]))
-@pytest.mark.parametrize("rows", [DECOMPOSITIONS, EQUATIONS], ids=["decompositions", "equations"])
+@pytest.mark.parametrize(
+    "rows", [DECOMPOSITIONS, EQUATIONS, FORMS], ids=["decompositions", "equations", "forms"]
+)
 def test_linalg(rows: list[Row], jit: bool) -> None:
     if jit:
         check(rows, weak=False)
@@ -195,6 +236,22 @@ def test_matrices_of_a_structure() -> None:
 def test_binomial_coefficients_are_exact(kind: str) -> None:
     result = olympus.scipy.linalg.pascal(12, kind)
     np.testing.assert_array_equal(result, scipy.linalg.pascal(12, kind))
+    result = olympus.scipy.linalg.invpascal(8, kind)
+    np.testing.assert_array_equal(result, scipy.linalg.invpascal(8, kind))
+    result = olympus.scipy.linalg.invhilbert(8)
+    np.testing.assert_array_equal(result, scipy.linalg.invhilbert(8, exact=True))
+
+
+@pytest.mark.parametrize("name", ["exp", "sin", "cos"])
+@pytest.mark.parametrize("matrix", [A, C, POSITIVE], ids=["real", "complex", "symmetric"])
+def test_functions_of_matrices(name: str, matrix: Any) -> None:
+    expected = scipy.linalg.funm(matrix, lambda x: getattr(np, name)(x + 0j))
+    result, error = olympus.scipy.linalg.funm(matrix, getattr(ox.numpy, name), disp=False)
+    np.testing.assert_allclose(result, expected, rtol=1e-8, atol=1e-8)
+    assert 0 < error < 1e-10
+    np.testing.assert_array_equal(
+        olympus.scipy.linalg.funm(matrix, getattr(ox.numpy, name)), result
+    )
 
 
 def test_matrix_exponentials() -> None:
@@ -270,6 +327,23 @@ def test_errors() -> None:
         (lambda: s.linalg.qr(A, mode="thin"), ArgumentError, "'full', 'economic' and 'r'"),
         (lambda: s.linalg.eigh(A, A), ArgumentError, "takes no b, eigvals or type"),
         (lambda: s.linalg.polar(A, side="up"), ArgumentError, "'left' and 'right'"),
+        (lambda: s.linalg.schur(A, "odd"), ArgumentError, "'real' or 'complex'"),
+        (lambda: s.linalg.schur(TALL), ShapeError, "schur needs square"),
+        (lambda: s.linalg.hessenberg(TALL), ShapeError, "hessenberg needs square"),
+        (lambda: s.linalg.rsf2csf(A, np.eye(3)), ShapeError, "one size"),
+        (lambda: s.linalg.sqrtm(A3), ShapeError, "one square matrix"),
+        (lambda: s.linalg.sqrtm(A, 2), NotImplementedError, "blocked"),
+        (lambda: s.linalg.solve_sylvester(A, A, TALL), ShapeError, "incompatible"),
+        (lambda: s.linalg.solve_sylvester(A, A, A, method="odd"), ArgumentError, "methods"),
+        (lambda: s.linalg.qr_multiply(A, A, "up"), ArgumentError, "mode must be"),
+        (lambda: s.linalg.qr_multiply(A, TALL), ShapeError, "not compatible"),
+        (lambda: s.linalg.eigh_tridiagonal(VECTOR, VECTOR), ShapeError, "vectors"),
+        (lambda: s.linalg.eigh_tridiagonal(VECTOR, THREE + 0j), TypeError, "one dtype"),
+        (lambda: s.linalg.eigh_tridiagonal(VECTOR, THREE, select="i"), ValueError, "specified"),
+        (lambda: s.linalg.eigh_tridiagonal(VECTOR, THREE, select="x"), ValueError, "'a', 'i'"),
+        (lambda: s.linalg.eigh_tridiagonal(VECTOR, THREE, select="v"), NotImplementedError, "'v'"),
+        (lambda: s.linalg.fiedler_companion(THREE[:0]), ShapeError, "nonzero"),
+        (lambda: s.linalg.invpascal(3, "odd"), ArgumentError, "kinds"),
         (lambda: s.linalg.expm(TALL), ShapeError, "expm needs square matrices"),
         (lambda: s.linalg.expm_frechet(A, TALL), ShapeError, "of one shape"),
         (lambda: s.linalg.hankel(1.0), ShapeError, "hankel needs vectors"),

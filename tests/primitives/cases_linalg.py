@@ -52,6 +52,22 @@ def _qr(**options: Any) -> Callable[..., Any]:
     return lambda lax, x: lax.linalg.qr(spread(lax, x), **options)
 
 
+def _schur(vectors: bool) -> Callable[..., Any]:
+    return lambda lax, x: lax.linalg.schur(spread(lax, x), compute_schur_vectors=vectors)
+
+
+def _hessenberg(lax: Any, x: Any) -> Any:
+    return lax.linalg.hessenberg(x)
+
+
+def _tridiagonal(lower: bool) -> Callable[..., Any]:
+    return lambda lax, x: lax.linalg.tridiagonal(gram(lax, x), lower=lower)
+
+
+def _tridiagonal_solve(lax: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
+    return lax.linalg.tridiagonal_solve(dl, d + d.dtype.type(6), du, b)
+
+
 def _eig(vectors: bool) -> Callable[..., Any]:
     """The values, and the vectors if wanted; the oracle needs leave for second derivatives."""
     options = {"compute_left_eigenvectors": vectors, "compute_right_eigenvectors": vectors}
@@ -157,4 +173,18 @@ CASES = [
     Case("svd", _phaseless_svd, (arg(2, 4, 3),), label="tall", **LOOSE),
     Case("svd", _phaseless_svd, (M34,), ALL, "wide", **LOOSE),
     Case("svd", _values, (M34,), label="values", **LOOSE),
+    Case("schur", _schur(True), (M3,), ALL, **LOOSE, differentiable=()),
+    Case("schur", _schur(False), (B3,), label="values", **LOOSE, differentiable=()),
+    Case("hessenberg", _hessenberg, (M3,), ALL, **LOOSE, differentiable=()),
+    Case("hessenberg", _hessenberg, (B3,), label="batched", **LOOSE, differentiable=()),
+    Case("tridiagonal", _tridiagonal(True), (M3,), ALL, **LOOSE, differentiable=()),
+    Case("tridiagonal", _tridiagonal(False), (B3,), label="upper", **LOOSE, differentiable=()),
+    Case("tridiagonal_solve", _tridiagonal_solve, (*[arg(3)] * 3, arg(3, 2)), ALL, **LOOSE),
+    Case(
+        "tridiagonal_solve",
+        _tridiagonal_solve,
+        (*[arg(2, 3)] * 3, arg(2, 3, 2)),
+        label="batched",
+        **LOOSE,
+    ),
 ]

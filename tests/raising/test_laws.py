@@ -25,7 +25,12 @@ DEVICES = {"shard_map", "pvary", "sharding_constraint", "inspect_sharding"}
 SINGLE = [pytest.param(case, id=case.id) for case in CASES if case.primitive not in DEVICES]
 #: Rows whose first lowering has an unused result or constant, or reshapes a constant: raising
 #: removes it.
-SIMPLIFIED = {"scan-unroll", "random_seed", "factored_solve", "factored_solve-batched"}
+SIMPLIFIED = {
+    *("scan-unroll", "random_seed", "factored_solve", "factored_solve-batched"),
+    *("tridiagonal_solve", "tridiagonal_solve-batched"),
+}
+#: Primitives that are lowered for the CPU alone.
+ON_CPU = {"schur", "hessenberg", "tridiagonal"}
 #: Operations of our lowering that no primitive recognizes: a library call, a decomposition for
 #: GPUs, and a scatter with a program of the user.
 OPAQUE = {"stablehlo.custom_call", "stablehlo.cholesky", "stablehlo.scatter"}
@@ -83,7 +88,8 @@ def with_platforms() -> list[Any]:
         if case.primitive not in DEVICES:
             marks = pytest.mark.night if case.primitive in primitives else ()
             parameters.append(pytest.param(case, "cpu", id=f"{case.id}-cpu"))
-            parameters.append(pytest.param(case, "cuda", id=f"{case.id}-cuda", marks=marks))
+            if case.primitive not in ON_CPU:
+                parameters.append(pytest.param(case, "cuda", id=f"{case.id}-cuda", marks=marks))
             primitives.add(case.primitive)
     return parameters
 

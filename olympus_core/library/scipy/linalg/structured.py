@@ -321,3 +321,90 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     return convert(
         asarray((np.exp(-2j * np.pi * turns) / divisor).astype(target_dtype)), target_dtype
     )
+
+
+def fiedler_companion(a: ArrayLike) -> Array:
+    """Return the pentadiagonal matrix (n, n) whose eigenvalues are the roots of a polynomial.
+
+    a: the coefficients (..., n + 1), from the highest power.  Axes before are batch axes.
+
+    Raises ShapeError for a vector without elements.
+
+    M. Fiedler, "A note on companion matrices", Linear Algebra and its Applications 372, 2003.
+
+    >>> fiedler_companion(array([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
+    """
+    (x,) = promote_inexact(_vector("fiedler_companion", a))
+    n = shape_of(x)[-1] - 1
+    if n < 0:
+        raise ShapeError("fiedler_companion needs a vector of nonzero length")
+    x = x / x[..., :1]
+    rows, columns, places = [0], [0], [1]
+    ones: list[tuple[int, int]] = [(1, 0)]
+    for i in range(0, n, 2):
+        cells = ((i, i + 1, i + 2), (i, i - 1, i + 1)) if i else ((i, i + 1, i + 2),)
+        for row, column, place in cells:
+            rows, columns, places = [*rows, row], [*columns, column], [*places, place]
+        ones += [(i, i + 2), (i + 3, i + 1)]
+    fitting = [k for k in range(len(rows)) if max(rows[k], columns[k]) < n]
+    result = zeros((*shape_of(x)[:-1], n, n), get_aval(x).dtype)
+    index = (..., np.array(rows)[fitting], np.array(columns)[fitting])
+    if fitting:
+        result = result.at[index].set(-x[..., np.array(places)[fitting]])
+    inside = [pair for pair in ones if max(pair) < n]
+    for row, column in inside:
+        result = result.at[..., row, column].set(1)
+    return result
+
+
+def invhilbert(n: int) -> Array:
+    """Return the inverse of the Hilbert matrix of size n, whose elements are whole numbers.
+
+    >>> invhilbert(2)
+    Array([[  4.,  -6.],
+           [ -6.,  12.]], dtype=float32)
+    """
+    size = dimension(n)
+    elements = [
+        [
+            (-1) ** (i + j)
+            * (i + j + 1)
+            * math.comb(size + i, size - j - 1)
+            * math.comb(size + j, size - i - 1)
+            * math.comb(i + j, i) ** 2
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+    return _of_integers(elements, size)
+
+
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """Return the inverse of the Pascal matrix of size n, whose elements are whole numbers.
+
+    kind: "symmetric", the default, "lower" or "upper".
+
+    Raises ArgumentError for another kind.
+
+    >>> invpascal(2)
+    Array([[ 2., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    size = dimension(n)
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ArgumentError(f"invpascal has the kinds 'symmetric', 'lower', 'upper': not {kind!r}")
+    lower = [[(-1) ** (i + j) * math.comb(i, j) for j in range(size)] for i in range(size)]
+    matrix = np.array(lower, dtype=object).reshape(size, size)
+    if kind == "upper":
+        matrix = matrix.T
+    elif kind != "lower":
+        matrix = matrix.T @ matrix
+    return _of_integers(matrix.tolist(), size)
+
+
+def _of_integers(elements: list[list[int]], size: int) -> Array:
+    """Return Python integers of any size as the default float dtype."""
+    values = np.array([[float(x) for x in row] for row in elements]).reshape(size, size)
+    return asarray(values.astype(dtypes.default_dtype("f")))
