@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import TransformError
 from olympus_core.library.random.keys import KeyArray
 from tests.library.oracle import Row, check, row
 
@@ -349,15 +348,36 @@ def test_equal_shapes_share_one_hash_function() -> None:
     assert module.count("call @threefry2x32") == 4
 
 
-@pytest.mark.parametrize("name", ["gamma", "loggamma", "chisquare", "t"])
-def test_gamma_samples_have_no_derivative_in_their_parameters(name: str) -> None:
-    def sample(a: Any) -> Any:
-        return getattr(ox.random, name)(ox.random.key(0), a)
+ALPHAS = np.asarray([0.3, 0.9, 2.5, 30], np.float32)
+IMPLICIT: dict[str, Callable[[Any, Any], Any]] = {
+    "gamma": lambda random, key: lambda a: random.gamma(key, a),
+    "loggamma": lambda random, key: lambda a: random.loggamma(key, a),
+    "chisquare": lambda random, key: lambda a: random.chisquare(key, a),
+    "t": lambda random, key: lambda a: random.t(key, a),
+    "beta": lambda random, key: lambda a: random.beta(key, a, 2 * a),
+    "dirichlet": lambda random, key: lambda a: random.dirichlet(key, a, (2,)),
+}
 
-    for derivative in (ox.grad(sample), ox.jacfwd(sample)):
-        with pytest.raises(TransformError, match="no derivative in their parameters"):
-            derivative(2.0)
-    assert ox.grad(lambda a: sample(ox.lax.stop_gradient(a)))(2.0) == 0
+
+def test_samples_have_the_implicit_derivatives_of_jax() -> None:
+    def slope(name: str, impl: str | None = None) -> Callable[[Any, Any], Any]:
+        def call(m: Any, a: Any) -> Any:
+            sample = IMPLICIT[name](PACKAGE[m].random, PACKAGE[m].random.key(3, impl=impl))
+            weights = m.arange(1.0, 5.0)
+            return PACKAGE[m].grad(lambda a: (weights * sample(a)).sum())(a)
+
+        return call
+
+    rows = [row(name, slope(name), ALPHAS, rtol=2e-3, atol=1e-4) for name in IMPLICIT]
+    check([*rows, row("rbg", slope("gamma", "rbg"), ALPHAS, rtol=2e-3, atol=1e-4)])
+
+
+def test_half_floats_have_implicit_derivatives() -> None:
+    key = ox.random.key(0)
+    wide = ox.grad(lambda a: ox.random.gamma(key, a))(np.float32(2))
+    assert wide > 0
+    half = ox.grad(lambda a: ox.random.gamma(key, a, dtype="bfloat16"))(ox.numpy.bfloat16(2))
+    assert half.dtype == "bfloat16" and half > 0
 
 
 STRUCTURAL: dict[str, Callable[[Any, Any, Any], Any]] = {

@@ -7,14 +7,17 @@ its values once it has accepted them.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any, NamedTuple
 
-from olympus_core.base import tree
+import numpy as np
+
+from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import Shape, shape_of
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ShapeError, TransformError
+from olympus_core.base.errors import ShapeError
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
@@ -25,7 +28,7 @@ from olympus_core.library.lax.shape import reshape
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to, vary_together
+from olympus_core.library.promotion import broadcast_to, convert, vary_together
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
 from olympus_core.library.random.generators import random_split, subkeys
@@ -38,6 +41,7 @@ from olympus_core.library.random.uniform import (
     unit_floats,
 )
 from olympus_core.library.softmax import softmax
+from olympus_core.library.special.lax import random_gamma_grad
 
 
 class _Candidate(NamedTuple):
@@ -101,36 +105,45 @@ def _accepted(keys: Any, d: Any, c: Any) -> Any:
     return while_loop(lambda s: any_of(is_rejected(s)), continues, vary_together(start, d, c)).v
 
 
-@custom_jvp
-def _without_derivative(a: Any) -> Any:
-    return a
-
-
-@_without_derivative.defjvp
-def _no_rule(primals: Any, tangents: Any) -> Any:
-    # the program's derivative would ignore that other candidates are accepted
-    raise TransformError(
-        "gamma samples, and samples that use them, have no derivative in their parameters",
-        hint="stop the derivative with olympus.lax.stop_gradient of the parameters",
-    )
-
-
 def _gamma(key: Any, a: Any, shape: Shape, dtype: DType, log_space: bool) -> Any:
     """Samples (or their logarithms) of Gamma(a); below 1, of Gamma(a + 1) * u**(1 / a)."""
     count = math.prod(shape)
     if not count:
         return full(shape, 0, dtype)
-    a = _without_derivative(reshape(broadcast_to(a, shape), (count,)))
-    keys = random_split(key, (count,))
+    a = reshape(broadcast_to(a, shape), (count,))
+    return reshape(_drawn(random_split(key, (count,)), a, dtype, log_space), shape)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(2, 3))
+def _drawn(keys: Any, a: Any, dtype: DType, log_space: bool) -> Any:
+    """Return a sample for each key and parameter."""
     if keys.__class__ is not KeyArray:
-        return reshape(_samples(keys, a, dtype, log_space), shape)
+        return _samples(keys, a, dtype, log_space)
 
     def one(element: Any) -> Any:  # a batch of keys of rbg would draw by its first key
         key, a = element
         single = key.with_data(reshape(key.data, (1, *key.data.shape)))
         return reshape(_samples(single, reshape(a, (1,)), dtype, log_space), ())
 
-    return reshape(map_(one, (keys, a)), shape)
+    return map_(one, (keys, a))
+
+
+@_drawn.defjvp
+def _implicit(dtype: DType, log_space: bool, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The derivative at constant probability: the accepted candidates depend on the parameter too.
+
+    M. Figurnov, S. Mohamed and A. Mnih, "Implicit reparameterization gradients", 2018.
+    """
+    (keys, a), (_, da) = primals, tangents
+    sample = _drawn(keys, a, dtype, log_space)
+    wide = dtype if dtype.itemsize >= 4 else np.dtype("float32")
+    x = convert(sample, wide)
+    if log_space:
+        x = lax.exp(x)
+        x = where(x == 0, constant(dtypes.finfo(wide).tiny, wide), x)
+    slope = random_gamma_grad(convert(a, wide), x)
+    slope = slope / x if log_space else slope
+    return sample, convert(slope, dtype) * da
 
 
 def _samples(keys: Any, a: Any, dtype: DType, log_space: bool) -> Any:
