@@ -1,7 +1,12 @@
 """Meshes of devices, and shardings: the part of an array that each device stores."""
 
+from olympus_core.arrays.mesh_context import abstract_mesh as get_abstract_mesh
 from olympus_core.arrays.mesh_context import get_mesh as get_mesh
 from olympus_core.arrays.mesh_context import set_mesh as set_mesh
+from olympus_core.arrays.mesh_context import use_abstract_mesh as use_abstract_mesh
+from olympus_core.library.explicit import auto_axes as auto_axes
+from olympus_core.library.explicit import explicit_axes as explicit_axes
+from olympus_core.library.explicit import reshard as reshard
 from olympus_core.placement.mesh import AbstractMesh as AbstractMesh
 from olympus_core.placement.mesh import AxisType as AxisType
 from olympus_core.placement.mesh import Mesh as Mesh

@@ -9,7 +9,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
+from olympus_core.base.context import state
 from olympus_core.base.errors import UsageError
+from olympus_core.execution.spmd import typed_results
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
@@ -35,6 +37,7 @@ class Jit(StagedFunction[_P, _R]):
         arguments = self.arguments(args, kwargs)
         program = self.trace_program(arguments)
         ins, outs = self._shardings(arguments, program)
+        outs = typed_results(program.olympuspr.out_avals, outs, [*ins, state.mesh])
         signature = Interface(
             self.name,
             arguments.in_tree,

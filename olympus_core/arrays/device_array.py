@@ -281,7 +281,7 @@ def put_array(x: Any, aval: ShapedArray | None = None, device: Any = None) -> De
     Raises DTypeError for a value that is not an array or has no elements, RangeError for a Python
     int that does not fit.
     """
-    aval = aval or get_aval(x)
+    aval = (aval or get_aval(x)).without_sharding()
     if x.__class__ is DeviceArray:
         x = x.numpy()
     elif isinstance(x, int) and dtypes.kind(aval.dtype) in "iu":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, overload
 
 from olympus_core.base import source
 from olympus_core.base.context import enter_mesh, leave_mesh, state
 from olympus_core.base.errors import ArgumentError, TraceError
 from olympus_core.ir import trace
-from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec
 
 
@@ -72,6 +74,59 @@ def current_mesh() -> AnyMesh | None:
     """Return the mesh of the enclosing `shard_map`, or else of the context; None without one."""
     manual = trace.manual_axes()
     return manual[-1].mesh if manual else get_mesh()
+
+
+def abstract_mesh() -> AbstractMesh:
+    """Return the mesh of the running code without its devices; an empty mesh if there is none.
+
+    In a `shard_map`, the axes that it maps over have the type `AxisType.Manual`.
+
+    >>> with set_mesh(make_mesh((2,), ("data",))):
+    ...     get_abstract_mesh()
+    AbstractMesh('data': 2, axis_types=(Auto,))
+    """
+    mesh = current_mesh()
+    if mesh is None:
+        return AbstractMesh((), ())
+    manual = {axis[0]: AxisType.Manual for axis in trace.manual_axes()}
+    return mesh.abstract_mesh.update_axis_types(manual) if manual else mesh.abstract_mesh
+
+
+def concrete_like(mesh: AnyMesh) -> AnyMesh:
+    """Return an abstract mesh with the devices of the mesh of the context, if they have a shape."""
+    context = get_mesh()
+    if not isinstance(mesh, AbstractMesh) or not isinstance(context, Mesh):
+        return mesh
+    is_same = context.shape_tuple == mesh.shape_tuple and not trace.manual_axes()
+    return context.of_types(mesh.axis_types) if is_same else mesh
+
+
+@contextlib.contextmanager
+def using_mesh(mesh: AnyMesh) -> Iterator[None]:
+    """Within the context, use another mesh, also in a function that is traced."""
+    owner = object()
+    enter_mesh(owner, mesh, state.mesh)
+    try:
+        yield
+    finally:
+        leave_mesh(owner)
+
+
+def use_abstract_mesh(mesh: AbstractMesh) -> contextlib.AbstractContextManager[None]:
+    """Within the context, use the axes of `mesh`, with the devices of the mesh around it, if any.
+
+    It may be used in a function that is traced. Raises ArgumentError for another value.
+
+    >>> with use_abstract_mesh(AbstractMesh((2,), ("data",))):
+    ...     get_abstract_mesh().axis_names
+    ('data',)
+    """
+    if not isinstance(mesh, AbstractMesh):
+        raise ArgumentError(
+            "Expected mesh of type `olympus.sharding.AbstractMesh`: use_abstract_mesh got "
+            f"{mesh!r:.80}"
+        )
+    return using_mesh(concrete_like(mesh))
 
 
 @overload

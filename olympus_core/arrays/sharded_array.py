@@ -23,7 +23,13 @@ from olympus_core.base.errors import (
     ShardingError,
 )
 from olympus_core.placement.mesh import as_tuple
-from olympus_core.placement.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
+from olympus_core.placement.sharding import (
+    Index,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    typed_sharding,
+)
 
 
 class ShardedArray(DeviceArray):
@@ -37,7 +43,10 @@ class ShardedArray(DeviceArray):
     _sharding: Sharding
 
     def __init__(self, aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> None:
-        super().__init__(aval, buffer)
+        explicit = typed_sharding(sharding, aval.ndim)
+        super().__init__(
+            aval if explicit is aval.explicit else aval.with_sharding(explicit), buffer
+        )
         self._sharding = sharding
 
     @property
@@ -92,7 +101,7 @@ class ShardedArray(DeviceArray):
         if self.is_deleted():
             raise DeletedArrayError("an array was used after it had been deleted or donated")
         shape = self.aval.shape
-        shard_aval = self.aval.update(shape=self._sharding.shard_shape(shape))
+        shard_aval = self.aval.without_sharding().update(shape=self._sharding.shard_shape(shape))
         places = self._sharding.tiling(self.aval.ndim).places
         indices, devices = self._sharding.indices(shape), self._sharding.devices
         return [
@@ -117,7 +126,7 @@ class ShardedArray(DeviceArray):
         return put_on(self.numpy(), self._sharding, self.aval)
 
     def _exchanged(self) -> xla.Buffer:
-        return put_array(self.numpy(), self.aval).buffer
+        return put_array(self.numpy(), self.aval.without_sharding()).buffer
 
 
 def _aval(x: ShardedArray) -> ShapedArray:
@@ -139,7 +148,7 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
 
     Raises ShardingError if the sharding cannot split it, DTypeError for a value that is no array.
     """
-    aval = aval or get_aval(x)
+    aval = (aval or get_aval(x)).without_sharding()
     sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
     if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
         if x.is_deleted():

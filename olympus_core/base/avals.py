@@ -32,19 +32,24 @@ class ShapedArray:
     """The type of an array in the IR: shape, dtype, and True if the dtype is weak.
 
     In the body of a `shard_map` it also has the axes `vma`, along which devices may have different
-    values.  Each combination has one object.  The class takes shapes and dtypes in the forms that
+    values.  An array on a mesh with axes of the type `Explicit` has the sharding `explicit` along
+    these.  Each combination has one object.  The class takes shapes and dtypes in the forms that
     users write; `shaped` takes canonical ones.
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("dtype", "is_symbolic", "ndim", "shape", "size", "vma", "weak_type")
+    __slots__ = ("dtype", "explicit", "is_symbolic", "ndim", "shape", "size", "vma", "weak_type")
     _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
+    #: the function that returns the sharding of a type without a mesh, by the number of dimensions
+    unsharded: ClassVar[Callable[[int], Any]]
     shape: Shape
     dtype: dtypes.DType
     weak_type: bool
     vma: frozenset[Any]
+    #: the sharding along explicit axes, on an AbstractMesh, with an entry for each dimension
+    explicit: Any
     ndim: int
     size: int
     #: True if a dimension is an expression in variables
@@ -56,10 +61,16 @@ class ShapedArray:
 
     @classmethod
     def _unchecked(
-        cls, shape: Shape, dtype: dtypes.DType, weak_type: bool, vma: frozenset[Any]
+        cls,
+        shape: Shape,
+        dtype: dtypes.DType,
+        weak_type: bool,
+        vma: frozenset[Any],
+        explicit: Any,
     ) -> ShapedArray:
         aval = object.__new__(cls)
         aval.shape, aval.dtype, aval.weak_type, aval.vma = shape, dtype, weak_type, vma
+        aval.explicit = explicit
         aval.ndim, aval.size = len(shape), math.prod(shape)
         aval.is_symbolic = any(map(is_symbolic_dim, shape))
         return aval
@@ -72,17 +83,28 @@ class ShapedArray:
         return self.long_name()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
+        return shaped, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding along explicit axes of a mesh; on an empty mesh if there are none."""
+        return ShapedArray.unsharded(self.ndim) if self.explicit is None else self.explicit
 
     def short_name(self) -> str:
-        """Return the type as the IR prints it: `f32[8,128]`."""
-        name = f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        """Return the type as the IR prints it: `f32[8,128]`, or `f32[8@data,128]`."""
+        name = f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]"
         return name + self._varying() if self.vma else name
 
     def long_name(self) -> str:
         """Return the type as messages to the user have it: `float32[8,128]`."""
-        name = f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        name = f"{dtypes.long_name(self.dtype)}[{self._dimensions()}]"
         return name + self._varying() if self.vma else name
+
+    def _dimensions(self) -> str:
+        sizes = map(str, self.shape)
+        if self.explicit is None:
+            return ",".join(sizes)
+        return ",".join(map(_dimension_text, sizes, self.explicit.spec))
 
     def _varying(self) -> str:
         return f"{{V:{','.join(sorted(map(str, self.vma)))}}}"
@@ -97,7 +119,37 @@ class ShapedArray:
 
     def strip_weak(self) -> ShapedArray:
         """Return the same type, not weak."""
-        return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
+        if not self.weak_type:
+            return self
+        return shaped(self.shape, self.dtype, False, self.vma, self.explicit)
+
+    def without_sharding(self) -> ShapedArray:
+        """Return the same type, without a sharding along explicit axes."""
+        if self.explicit is None:
+            return self
+        return shaped(self.shape, self.dtype, self.weak_type, self.vma)
+
+    def with_sharding(self, explicit: Any) -> ShapedArray:
+        """Return the same type with another sharding along explicit axes; None for none."""
+        if explicit is self.explicit:
+            return self
+        return shaped(self.shape, self.dtype, self.weak_type, self.vma, explicit)
+
+    def without_axis(self, axis: int) -> ShapedArray:
+        """Return the type of an array without a dimension."""
+        aval = self.update(shape=self.shape[:axis] + self.shape[axis + 1 :])
+        if self.explicit is None:
+            return aval
+        spec = self.explicit.spec.partitions
+        return aval.with_sharding(self.explicit.update(spec=spec[:axis] + spec[axis + 1 :]))
+
+    def with_axis(self, axis: int, size: int, entry: Any = None) -> ShapedArray:
+        """Return the type of an array with one more dimension, split along the axes `entry`."""
+        aval = self.update(shape=(*self.shape[:axis], size, *self.shape[axis:]))
+        if self.explicit is None:
+            return aval
+        spec = self.explicit.spec.partitions
+        return aval.with_sharding(self.explicit.update(spec=(*spec[:axis], entry, *spec[axis:])))
 
     def update(
         self,
@@ -106,12 +158,16 @@ class ShapedArray:
         weak_type: bool | None = None,
         vma: frozenset[Any] | None = None,
     ) -> ShapedArray:
-        """Return the same type with some fields replaced."""
+        """Return the same type with some fields replaced; another shape has no sharding."""
+        explicit = self.explicit
+        if explicit is not None and shape is not None and shape != self.shape:
+            explicit = None
         return shaped(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
             self.vma if vma is None else vma,
+            explicit,
         )
 
 
@@ -120,15 +176,27 @@ _SAME: frozenset[Any] = frozenset()
 
 
 def shaped(
-    shape: Shape, dtype: dtypes.DType, weak_type: bool = False, vma: frozenset[Any] = _SAME
+    shape: Shape,
+    dtype: dtypes.DType,
+    weak_type: bool = False,
+    vma: frozenset[Any] = _SAME,
+    explicit: Any = None,
 ) -> ShapedArray:
-    """Return the aval of a shape (a tuple of ints), a canonical dtype, weak type, and `vma`."""
-    key = (shape, dtype, weak_type, vma)
+    """Return the aval of a shape (a tuple of ints), a canonical dtype, and the other fields."""
+    key = (shape, dtype, weak_type, vma, explicit)
     aval = ShapedArray._interned.get(key)
     if aval is None:
-        aval = ShapedArray._unchecked(shape, dtype, weak_type, vma)
+        aval = ShapedArray._unchecked(shape, dtype, weak_type, vma, explicit)
         aval = ShapedArray._interned.setdefault(key, aval)
     return aval
+
+
+def _dimension_text(size: str, entry: Any) -> str:
+    if entry is None:
+        return size
+    return (
+        f"{size}@({','.join(map(str, entry))})" if entry.__class__ is tuple else f"{size}@{entry}"
+    )
 
 
 def as_sequence(x: Any) -> Any:

@@ -147,6 +147,10 @@ class ShardingError(ArgumentError):
     """Raised when an array, a mesh and a sharding do not match, or devices differ."""
 
 
+class ShardingTypeError(ShardingError):
+    """Raised when the shardings in the types of operands do not determine that of the result."""
+
+
 class ExchangeError(TraceError, BufferError):
     """Raised when an array cannot be exchanged with another library in the requested way."""
 

@@ -295,7 +295,7 @@ class CustomBackward(MultipleResults):
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_residuals"]
         rules = _MappedBackward(params["rules"], batched, dims[:n], dims[n:], params["active"])
-        out_avals = tuple(a.update(shape=(batched.size, *a.shape)) for a in params["out_avals"])
+        out_avals = tuple(a.with_axis(0, batched.size, batched.entry) for a in params["out_avals"])
         outs = self.bind(*args, **(params | {"rules": rules, "out_avals": out_avals}))
         return outs, [0] * len(outs)
 

@@ -58,7 +58,7 @@ class Scan(MultipleResults):
         body: Olympuspr = params["olympuspr"]
         n = params["num_carry"]
         carry, ys = body.out_avals[:n], body.out_avals[n:]
-        return (*carry, *(y.update(shape=(params["length"], *y.shape)) for y in ys))
+        return (*carry, *(y.with_axis(0, params["length"]) for y in ys))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return _Loop(ctx, params).lower(list(operands))

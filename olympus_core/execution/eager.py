@@ -26,6 +26,8 @@ from olympus_core.execution.spmd import (
     committed_sharding,
     compile_sharded,
     placement,
+    shardings_in,
+    typed_results,
 )
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import EagerOperation, Primitive
@@ -73,8 +75,19 @@ def _eager_operation(
     return operation, out_avals
 
 
+def _typed(operation: EagerOperation) -> EagerOperation:
+    """Return the operation with the shardings of its results that their types determine."""
+    program = operation.program
+    if all(a.explicit is None for a in program.out_avals):
+        return operation
+    like = [*operation.in_shardings, *(place for _, place in shardings_in(program))]
+    outs = typed_results(program.out_avals, operation.out_shardings, like)
+    return operation._replace(out_shardings=outs)
+
+
 def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
     operation, out_avals = _eager_operation(primitive, avals, dict(items))
+    operation = _typed(operation)
     entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
     warn_unusable_donations(entry, avals)
     where = placement(primitive.spoken(dict(items)), operation.program, *operation[4:])
@@ -108,7 +121,7 @@ def _compile_on(
             hint="put it there with device_put",
         )
     ins = tuple(needed or own for needed, own in zip(requested, committed, strict=True))
-    operation = operation._replace(in_shardings=ins)
+    operation = _typed(operation._replace(in_shardings=ins))
     entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
     warn_unusable_donations(entry, avals)
     where = placement(

@@ -22,7 +22,13 @@ from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.placement.mesh import AnyMesh, Mesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, whole_on
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    in_auto_axes,
+    whole_on,
+)
 
 
 class Claim(NamedTuple):
@@ -84,6 +90,30 @@ def placement(
         ),
     ]
     return _placement(name, claims)
+
+
+def typed_results(
+    avals: Sequence[ShapedArray],
+    requested: Sequence[Sharding | None],
+    like: Iterable[Sharding | AnyMesh | None],
+) -> tuple[Sharding | None, ...]:
+    """Return the shardings of results, where their types determine those that are not requested.
+
+    They are on a mesh with devices of `like`, or else on an abstract mesh.
+    """
+    if all(a.explicit is None for a in avals):
+        return tuple(requested)
+    meshes = [x.mesh if isinstance(x, NamedSharding) else x for x in like]
+    concrete = {m.shape_tuple: m for m in meshes if isinstance(m, Mesh)}
+    requested = [*requested] or [None] * len(avals)
+    shardings = []
+    for aval, own in zip(avals, requested, strict=True):
+        typed: NamedSharding | None = aval.explicit
+        if own is None and typed is not None and typed.mesh.are_all_axes_explicit:
+            mesh = concrete.get(typed.mesh.shape_tuple)
+            own = typed if mesh is None else typed.update(mesh=mesh.of_types(typed.mesh.axis_types))
+        shardings.append(own)
+    return tuple(shardings)
 
 
 def _claims(
@@ -319,6 +349,10 @@ def with_shardings(
             first[0] if own is None and _is_that(first, s, aval.ndim) else s
             for own, s, aval in zip(requested, outs, avals[1], strict=True)
         ]
+    outs = [
+        in_auto_axes(s) if own is None and aval.explicit is None else s
+        for own, s, aval in zip(requested, outs, avals[1], strict=True)
+    ]
     return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
 
 
@@ -424,7 +458,8 @@ def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding 
     if not isinstance(sharding, NamedSharding):
         return sharding
     grid = np.array(devices, dtype=object).reshape(sharding.mesh.axis_sizes)
-    return NamedSharding(Mesh(grid, sharding.mesh.axis_names), sharding.spec)
+    mesh = Mesh(grid, sharding.mesh.axis_names, sharding.mesh.axis_types)
+    return NamedSharding(mesh, sharding.spec)
 
 
 def leaves_open(sharding: Sharding) -> bool:

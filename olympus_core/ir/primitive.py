@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.errors import InternalError, MissingRuleError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered, most_common
 
 if TYPE_CHECKING:
@@ -128,10 +129,14 @@ class TangentSplit(NamedTuple):
 
 
 class Batched(NamedTuple):
-    """The mapped axis of a `batch`: its size, and its name if it has one."""
+    """The mapped axis of a `batch`: its size, and its name if it has one.
+
+    `entry` has the explicit axes of a mesh that split it.
+    """
 
     size: int
     name: Any = None
+    entry: Any = None
 
 
 class EagerOperation(NamedTuple):
@@ -244,7 +249,7 @@ class Primitive:
         key = (avals, tuple(params.items())) if params else avals
         kind = self._kinds.get(key)
         if kind is None:
-            outs = self._abstract(avals, params)
+            outs = self._typed(avals, params)
             outs = outs if self.types_varying_axes else varying_results(outs, avals)
             kind = self._kinds.setdefault(key, Kind(self, outs, dict(params)))
         return kind
@@ -256,6 +261,24 @@ class Primitive:
     def _abstract(self, avals: Avals, params: dict[str, Any]) -> Avals:
         out = self.abstract(*avals, **params)
         return tuple(out) if self.multiple_results else (out,)
+
+    def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
+        """Return the results' avals: `abstract` without shardings, which the rule adds."""
+        if all(a.explicit is None for a in avals):
+            return self._abstract(avals, params)
+        outs = self._abstract(tuple([a.without_sharding() for a in avals]), params)
+        specs = self.sharding_rule(avals, outs, params)
+        return sharding_rules.with_specs(self, avals, outs, specs)
+
+    def sharding_rule(
+        self, avals: Avals, outs: Avals, params: dict[str, Any]
+    ) -> Sequence[sharding_rules.Spec]:
+        """Return the spec of each result along explicit axes: an entry for each dimension.
+
+        At least one operand has a sharding in its type, `ShapedArray.explicit`.  Raises
+        ShardingTypeError if the shardings do not determine the result's.
+        """
+        return sharding_rules.replicated(self, avals, outs)
 
     def spoken(self, params: dict[str, Any]) -> str:
         """Return the name of the operation in messages."""

@@ -27,6 +27,7 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.tracer import Tracer
+from olympus_core.placement.sharding import typed_sharding
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
@@ -176,7 +177,8 @@ class _Call(NamedTuple):
 
 def _aval_of(x: Any) -> ShapedArray:
     if isinstance(x, ShapeDtypeStruct):
-        return shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
+        aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
+        return aval.with_sharding(typed_sharding(x.sharding, aval.ndim)) if x.sharding else aval
     return get_aval(x)
 
 

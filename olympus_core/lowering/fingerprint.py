@@ -68,7 +68,10 @@ def _of_program(program: Olympuspr) -> tuple[Any, ...]:
 
 
 def _of_aval(aval: ShapedArray) -> Any:
-    return dtypes.long_name(aval.dtype), aval.shape, aval.weak_type
+    name = dtypes.long_name(aval.dtype)
+    if aval.explicit is None:
+        return name, aval.shape, aval.weak_type
+    return name, aval.shape, aval.weak_type, repr(aval.explicit)
 
 
 def _of_dict(items: dict[str, Any]) -> list[Any]:

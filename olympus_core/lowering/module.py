@@ -560,6 +560,8 @@ def lower_eqns(
             module.around = around
         if undecided and eqn.outputs and primitive.has_programs:
             _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
+            if any(v.aval.explicit is not None for v in eqn.outputs):
+                out = _constrained(ctx, eqn, out)
         if primitive.multiple_results:
             env.update(zip(eqn.outputs, out, strict=True))
         else:
@@ -573,6 +575,19 @@ def _lower_eqn(ctx: LoweringContext, eqn: Eqn, values: list[Any]) -> Any:
     except TraceError as e:
         e.location = e.location or str(eqn.source.position() or "") or None
         raise
+
+
+def _constrained(ctx: LoweringContext, eqn: Eqn, out: Any) -> Any:
+    """Emit a constraint to the sharding in the type of each result of an equation, if any."""
+    values = out if eqn.primitive.multiple_results else [out]
+    constrained = []
+    for value, var in zip(values, eqn.outputs, strict=True):
+        attribute = ctx.meshes.typed(var.aval)
+        if attribute is not None:
+            constraint = {"sharding": attribute}
+            value = mlir.op1("sdy.sharding_constraint", var.aval, (value,), constraint)
+        constrained.append(value)
+    return constrained if eqn.primitive.multiple_results else constrained[0]
 
 
 def _concrete(const: Any) -> np.ndarray[Any, Any]:

@@ -74,6 +74,26 @@ class MeshTable:
             return self._of_tiles(sharding, len(shape))
         return None
 
+    def typed(self, aval: ShapedArray) -> ir.Attribute | None:
+        """Return the attribute of a sharding in a type; None without one, and on one device.
+
+        Axes of the mesh that are not explicit may split each dimension.
+        """
+        sharding: NamedSharding | None = aval.explicit
+        if sharding is None or sharding.mesh.size == 1:
+            return None
+        mesh, symbol = sharding.mesh, self.symbol(sharding.mesh)
+        if not mesh.auto_axes:
+            return self.of_entries(symbol, self.entries(mesh, sharding.spec, aval.shape))
+        texts = axis_texts(mesh.axis_names)
+        dims = [
+            "{" + ", ".join([*[texts[n] for n in sharding.spec.axes(d)], "?"]) + "}"
+            for d in range(aval.ndim)
+        ]
+        whole = [texts[n] for n in mesh.explicit_axes if n in sharding.replicated_axes]
+        more = f", replicated={{{', '.join(whole)}}}" if whole else ""
+        return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(dims)}]{more}>")
+
     def entries(self, mesh: AnyMesh, spec: PartitionSpec, shape: Sequence[int]) -> list[str]:
         """Return the text for each dimension of an array: `{"x", "y"}`, `{}`, or `{?}`."""
         sizes, texts, parts = mesh.shape, axis_texts(mesh.axis_names), []

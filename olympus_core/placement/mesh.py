@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 class AxisType(enum.Enum):
     """The mechanism that partitions arrays along an axis of a mesh.
 
-    `Auto`: shardings, constraints and the compiler; here each axis of a mesh has this type. JAX has
-    two more, which programs written for it may name: `Explicit`, the types of the arrays, and
-    `Manual`, the function that a `shard_map` maps.
+    `Auto`: shardings, constraints and the compiler. `Explicit`: the types of the arrays, such as
+    `float32[8@data]`. `Manual`: the function that a `shard_map` maps.
 
-    >>> make_mesh((8,), ("data",), axis_types=(AxisType.Auto,))
+    >>> make_mesh((8,), ("data",), axis_types=(AxisType.Explicit,))
     """
 
     Auto = enum.auto()
@@ -74,9 +73,13 @@ def checked_sizes(caller: str, sizes: Any) -> tuple[int, ...]:
 class AnyMesh:
     """The common interface of meshes and abstract meshes: ordered, named axes with sizes."""
 
-    __slots__ = ("__weakref__", "axis_names", "axis_sizes")
+    __slots__ = ("__weakref__", "axis_names", "axis_sizes", "axis_types", "has_explicit_axes")
     axis_names: tuple[Any, ...]
     axis_sizes: tuple[int, ...]
+    #: the type of each axis
+    axis_types: tuple[AxisType, ...]
+    #: True if an axis has the type `Explicit`
+    has_explicit_axes: bool
 
     def _set_axes(self, sizes: Any, names: Any, types: Any) -> None:
         kind = type(self).__name__
@@ -91,14 +94,15 @@ class AnyMesh:
             )
         if None in names or len(set(names)) != len(names):
             raise ShardingError(f"{kind} needs axes of different names, and got {names!r:.80}")
-        self._check_types(types, len(names))
         self.axis_names, self.axis_sizes = names, sizes
+        self.axis_types = self._checked_types(types, len(names))
+        self.has_explicit_axes = AxisType.Explicit in self.axis_types
 
     @staticmethod
-    def _check_types(types: Any, count: int) -> None:
-        """Raise an error unless each axis has the type `Auto`; one type is for all axes."""
+    def _checked_types(types: Any, count: int) -> tuple[AxisType, ...]:
+        """Return the type of each axis; one type is for all axes, and None is `Auto`."""
         if types is None:
-            return
+            return (AxisType.Auto,) * count
         axis_types = (
             (types,) * count if isinstance(types, AxisType) else as_tuple(types, "axis_types")
         )
@@ -112,17 +116,73 @@ class AnyMesh:
                 f"axis_types needs an AxisType for each of the {count} axes, and got "
                 f"{len(axis_types)}"
             )
-        if any(t is not AxisType.Auto for t in axis_types):
-            raise ShardingError(
-                f"axes of a mesh have the type Auto, and axis_types is {axis_types!r:.80}",
-                hint="leave axis_types out; shardings and lax.with_sharding_constraint split "
-                "arrays, and shard_map maps over axes",
-            )
+        return axis_types
+
+    def axes_of_type(self, axis_type: AxisType) -> tuple[Any, ...]:
+        """Return the names of the axes of a type, in their order."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple([name for name, kind in pairs if kind is axis_type])
 
     @property
-    def axis_types(self) -> tuple[AxisType, ...]:
-        """The type of each axis: `AxisType.Auto`."""
-        return (AxisType.Auto,) * len(self.axis_names)
+    def auto_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of the type `Auto`."""
+        return self.axes_of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of the type `Explicit`."""
+        return self.axes_of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of the type `Manual`."""
+        return self.axes_of_type(AxisType.Manual)
+
+    def _has_only(self, *types: AxisType) -> bool:
+        return bool(self.axis_types) and all(t in types for t in self.axis_types)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """True if there are axes, and each has the type `Auto`."""
+        return self._has_only(AxisType.Auto)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """True if there are axes, and each has the type `Explicit`."""
+        return self._has_only(AxisType.Explicit)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """True if there are axes, and each has the type `Manual`."""
+        return self._has_only(AxisType.Manual)
+
+    @property
+    def _are_all_axes_auto_or_manual(self) -> bool:
+        return self._has_only(AxisType.Auto, AxisType.Manual)
+
+    @property
+    def _are_all_axes_explicit_or_manual(self) -> bool:
+        return self._has_only(AxisType.Explicit, AxisType.Manual)
+
+    @property
+    def _any_axis_auto(self) -> bool:
+        return AxisType.Auto in self.axis_types
+
+    @property
+    def _any_axis_explicit(self) -> bool:
+        return self.has_explicit_axes
+
+    @property
+    def _any_axis_manual(self) -> bool:
+        return AxisType.Manual in self.axis_types
+
+    @property
+    def _any_axis_auto_or_manual(self) -> bool:
+        return self._any_axis_auto or self._any_axis_manual
+
+    @property
+    def _name_to_type(self) -> dict[Any, AxisType]:
+        return dict(zip(self.axis_names, self.axis_types, strict=True))
 
     @property
     def size(self) -> int:
@@ -144,6 +204,15 @@ class AnyMesh:
         """False: a mesh has at least one device."""
         return False
 
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The axes without the devices."""
+        raise NotImplementedError
+
+    def update(self, *, axis_types: AxisType | Sequence[AxisType] | None = None) -> AnyMesh:
+        """Return the mesh with some fields replaced."""
+        raise NotImplementedError
+
     def __enter__(self) -> Self:
         """Use this mesh for a PartitionSpec without one in the context, as `set_mesh` does.
 
@@ -156,7 +225,7 @@ class AnyMesh:
         leave_mesh(self)
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
         return f"{type(self).__name__}({sizes}, axis_types={self.axis_types})"
 
     def check_spec(self, spec: PartitionSpec) -> None:
@@ -179,21 +248,60 @@ class AnyMesh:
 class AbstractMesh(AnyMesh):
     """The axes of a mesh without its devices: enough to lower a program, or to compile one.
 
-    `axis_types` is for programs that name `AxisType.Auto`; ShardingError for another.
+    Each axis has the type `AxisType.Auto` unless `axis_types` has another.
 
     >>> AbstractMesh((2, 4), ("data", "model"))
     AbstractMesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
     """
 
-    __slots__ = ()
+    __slots__ = ("_hash", "abstract_device")
 
     def __init__(
         self,
         axis_sizes: Sequence[int],
         axis_names: Any,
         axis_types: AxisType | Sequence[AxisType] | None = None,
+        *,
+        abstract_device: Any = None,
     ) -> None:
         self._set_axes(axis_sizes, axis_names, axis_types)
+        #: a description of the devices, which programs may read
+        self.abstract_device = abstract_device
+        self._hash = hash((self.shape_tuple, self.axis_types))
+
+    @property
+    def size(self) -> int:
+        """The number of devices; 0 for a mesh without axes, which is empty."""
+        return math.prod(self.axis_sizes) if self.axis_sizes else 0
+
+    @property
+    def empty(self) -> bool:
+        """True if the mesh has no axes."""
+        return not self.axis_names
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: Any = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> AbstractMesh:
+        """Return the mesh with some fields replaced."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+            abstract_device=self.abstract_device,
+        )
+
+    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> AbstractMesh:
+        """Return the mesh with other types of the axes in `name_to_type`."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return self.update(axis_types=tuple([name_to_type.get(n, t) for n, t in pairs]))
 
     def __repr__(self) -> str:
         return str(self)
@@ -201,23 +309,26 @@ class AbstractMesh(AnyMesh):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AbstractMesh):
             return NotImplemented
-        return self.shape_tuple == other.shape_tuple
+        if self is other:
+            return True
+        mine, theirs = (self.shape_tuple, self.axis_types), (other.shape_tuple, other.axis_types)
+        return mine == theirs
 
     def __hash__(self) -> int:
-        return hash(self.shape_tuple)
+        return self._hash
 
 
 class Mesh(AnyMesh):
     """Devices in an array with a name for each of its axes.
 
-    `axis_types` is for programs that name `AxisType.Auto`.  Raises ShardingError for another, and
+    Each axis has the type `AxisType.Auto` unless `axis_types` has another.  Raises ShardingError
     where the names do not fit the array, or a device occurs twice.
 
     >>> Mesh(np.array(olympus.devices()).reshape(2, 4), ("data", "model"))
     Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
     """
 
-    __slots__ = ("_hash", "devices", "flat_devices")
+    __slots__ = ("_abstract", "_hash", "devices", "flat_devices")
     devices: np.ndarray[Any, Any]
     flat_devices: tuple[Any, ...]
 
@@ -238,7 +349,8 @@ class Mesh(AnyMesh):
             )
         if len(set(self.flat_devices)) != len(self.flat_devices):
             raise ShardingError("Mesh needs each device once, and got one twice")
-        self._hash = hash((self.flat_devices, self.shape_tuple))
+        self._hash = hash((self.flat_devices, self.shape_tuple, self.axis_types))
+        self._abstract = AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:
@@ -253,7 +365,26 @@ class Mesh(AnyMesh):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The axes without the devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names)
+        return self._abstract
+
+    def of_types(self, axis_types: tuple[AxisType, ...]) -> Mesh:
+        """Return the mesh whose axes have these types."""
+        if axis_types == self.axis_types:
+            return self
+        return Mesh(self.devices, self.axis_names, axis_types)
+
+    def update(
+        self,
+        devices: Any = None,
+        axis_names: Any = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> Mesh:
+        """Return the mesh with some fields replaced."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def __repr__(self) -> str:
         return (
@@ -266,7 +397,8 @@ class Mesh(AnyMesh):
             return NotImplemented
         if self is other:
             return True
-        return (self.flat_devices, self.shape_tuple) == (other.flat_devices, other.shape_tuple)
+        mine = self.flat_devices, self.shape_tuple, self.axis_types
+        return mine == (other.flat_devices, other.shape_tuple, other.axis_types)
 
     def __hash__(self) -> int:
         return self._hash

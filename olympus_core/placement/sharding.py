@@ -10,14 +10,14 @@ import abc
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
 from olympus_core.base import source
-from olympus_core.base.avals import canonical_shape
+from olympus_core.base.avals import ShapedArray, canonical_shape
 from olympus_core.base.errors import ArgumentError, ShardingError
-from olympus_core.placement.mesh import AnyMesh, Mesh, are_names
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh, are_names
 
 Index = tuple[slice, ...]
 
@@ -320,6 +320,20 @@ class NamedSharding(Sharding):
         sizes = self.mesh.shape
         return all(sizes[n] == 1 for i in range(len(self.spec)) for n in self.spec.axes(i))
 
+    def update(self, *, mesh: AnyMesh | None = None, spec: Any = None) -> NamedSharding:
+        """Return the sharding with another mesh or spec, which may be a sequence of entries."""
+        if spec is not None and not isinstance(spec, PartitionSpec):
+            spec = PartitionSpec(*spec)
+        return NamedSharding(
+            self.mesh if mesh is None else mesh, self.spec if spec is None else spec
+        )
+
+    @property
+    def replicated_axes(self) -> frozenset[Any]:
+        """The axes of the mesh that split no dimension."""
+        named = [name for i in range(len(self.spec)) for name in self.spec.axes(i)]
+        return frozenset(self.mesh.axis_names) - frozenset(named)
+
     def spoken(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.mesh.shape_tuple)
         return f"the sharding {self.spec} on the mesh ({sizes})"
@@ -339,6 +353,48 @@ class NamedSharding(Sharding):
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
+    """Return the sharding in the type of an array of `ndim` dimensions with the given sharding.
+
+    It names explicit axes only, and has an entry for each dimension; None without such axes.
+
+    >>> typed_sharding(NamedSharding(mesh, P("data")), 2).spec
+    P('data', None)
+    """
+    if sharding.__class__ is not NamedSharding or not sharding.mesh.has_explicit_axes:
+        return None
+    return _typed_sharding(sharding, ndim)
+
+
+@functools.lru_cache(maxsize=4096)
+def _typed_sharding(sharding: NamedSharding, ndim: int) -> NamedSharding:
+    mesh: AbstractMesh = sharding.mesh.abstract_mesh
+    explicit = frozenset(mesh.explicit_axes)
+    spec = sharding.spec
+    entries = [tuple([n for n in spec.axes(d) if n in explicit]) for d in range(ndim)]
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+@overload
+def in_auto_axes(sharding: NamedSharding) -> NamedSharding: ...
+@overload
+def in_auto_axes(sharding: Sharding) -> Sharding: ...
+def in_auto_axes(sharding: Sharding) -> Sharding:
+    """Return the same sharding on a mesh without explicit axes."""
+    if not isinstance(sharding, NamedSharding) or not sharding.mesh.has_explicit_axes:
+        return sharding
+    kinds = [AxisType.Auto if t is AxisType.Explicit else t for t in sharding.mesh.axis_types]
+    return NamedSharding(sharding.mesh.update(axis_types=kinds), sharding.spec)
+
+
+@functools.lru_cache(maxsize=64)
+def _unsharded(ndim: int) -> NamedSharding:
+    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
+
+
+ShapedArray.unsharded = staticmethod(_unsharded)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.errors import ShapeError
+from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.axis_orders import (
     Order,
     Reordered,
@@ -85,6 +86,12 @@ class Convolution(SingleResult):
             shape[axis] = n
         dtype = product_dtype(lhs.dtype, rhs.dtype, params["preferred_element_type"])
         return shaped(tuple(shape), dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        feature = params["dimension_numbers"].lhs_spec[1]
+        return [indexed_sharding_rules.convolved(avals, outs[0].shape, feature)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         if not all(a.size for a in ctx.avals_in):  # StableHLO has no kernel without elements

@@ -16,6 +16,7 @@ from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -66,6 +67,11 @@ class Cumulative(SingleResult):
         check_kinds(self.name, self.kinds, avals[0])
         check_axes(self.name, avals[0], (params["axis"],))
         return avals[0]
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.unsplit_axis(self.name, avals, params["axis"])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, axis = ctx.aval_out, params["axis"]

@@ -11,6 +11,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import shift_all
@@ -66,6 +67,11 @@ class DotGeneral(SingleResult):
         )
         dtype = product_dtype(lhs.dtype, rhs.dtype, params["preferred_element_type"])
         return shaped(shape, dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [indexed_sharding_rules.product(avals, params["dimension_numbers"])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         contract, batch = params["dimension_numbers"]

@@ -16,6 +16,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
@@ -75,6 +76,12 @@ class Fft(LinearPrimitive, SingleResult):
         after = half if kind is FftType.RFFT else lengths
         dtype = dtypes.to_real(x.dtype) if kind is FftType.IRFFT else dtypes.to_complex(x.dtype)
         return shaped((*x.shape[: x.ndim - len(lengths)], *after), dtype)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        ranks = [len(params["fft_lengths"])]
+        return sharding_rules.batch_dimensions(self.name, avals, ranks, outs)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, (x,) = ctx.aval_out, ctx.avals_in

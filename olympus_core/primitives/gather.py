@@ -15,6 +15,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.primitive import Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
@@ -204,6 +205,12 @@ class Gather(SingleResult):
             f"the result has {len(window)} window axes, in order, and {dims.offset_dims} are given",
         )
         return x.update(shape=merge(rank, dims.offset_dims, window, indices.shape[:-1]))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        dims, sizes = params["dimension_numbers"], params["slice_sizes"]
+        return [indexed_sharding_rules.gathered(avals, outs, dims, sizes)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x, indices = operands

@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray, shape_of
 from olympus_core.base.errors import ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered, most_common
 from olympus_core.ir.primitive import (
     Avals,
@@ -80,6 +81,11 @@ class Concatenate(_Joined):
         weak = all(a.weak_type for a in avals)
         return first.update(shape=tuple(shape), weak_type=weak)
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.same(self.name, avals)]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return _concatenate(operands, ctx.aval_out, params["dimension"])
 
@@ -118,6 +124,12 @@ class Stack(_Joined):
         shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        spec = sharding_rules.same(self.name, avals)
+        return [sharding_rules.inserted(spec, params["axis"])]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, axis, shape = ctx.aval_out, params["axis"], ctx.avals_in[0].shape
         one = out.update(shape=(*shape[:axis], 1, *shape[axis:]))
@@ -148,6 +160,11 @@ class Split(LinearPrimitive, MultipleResults):
             )
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         return tuple([x.update(shape=(*before, n, *after)) for n in sizes])
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.resized(self.name, avals[0], out.shape) for out in outs]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return _parts(ctx.avals_in[0], operands[0], params["axis"], ctx.avals_out)
@@ -196,6 +213,13 @@ class Unstack(LinearPrimitive, MultipleResults):
         _check_axis("unstack", x, axis, x.ndim)
         part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
         return tuple([part] * x.shape[axis])
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        axis = params["axis"]
+        sharding_rules.unsplit(self.name, avals[0], (axis,), avals)
+        return [sharding_rules.without(sharding_rules.spec_of(avals[0]), (axis,))] * len(outs)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         (x,), axis = ctx.avals_in, params["axis"]

@@ -17,6 +17,7 @@ import numpy as np
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import at_front, reshape
@@ -128,6 +129,11 @@ class RandomSeed(_OfEach):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return shaped((*avals[0].shape, 2), UINT32)
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [(*sharding_rules.spec_of(avals[0]), None)]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (aval,), (seed,) = ctx.avals_in, operands
         word = shaped(aval.shape, UINT32)
@@ -149,6 +155,12 @@ class RandomBits(_OfEach):
         dtype = np.dtype(f"uint{params['bit_width']}")
         return shaped((*keys.shape[:-1], *params["shape"]), dtype)
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        spec = sharding_rules.unsplit_axis(self.name, avals, avals[0].ndim - 1)
+        return [(*spec[:-1], *[None] * (outs[0].ndim - len(spec) + 1))]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, width = ctx.aval_out, params["bit_width"]
         high, low = _hash_counters(ctx, operands[0], params["shape"])
@@ -168,6 +180,12 @@ class RandomSplit(_OfEach):
         _check_keys(self.name, keys)
         return shaped((*keys.shape[:-1], *params["shape"], 2), UINT32)
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        spec = sharding_rules.unsplit_axis(self.name, avals, avals[0].ndim - 1)
+        return [(*spec[:-1], *[None] * (outs[0].ndim - len(spec) + 1))]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         shape = ctx.aval_out.shape[:-1]
         return _keys(_hash_counters(ctx, operands[0], params["shape"]), shape)
@@ -185,6 +203,11 @@ class RandomFoldIn(_OfEach):
                 f"{keys.short_name()}, and got {data.short_name()}"
             )
         return keys
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         keys, data = operands

@@ -17,6 +17,7 @@ from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shap
 from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered, renumbered
 from olympus_core.ir.olympuspr import Literal, Olympuspr
 from olympus_core.ir.primitive import Avals, Batched, MultipleResults, SingleResult, op
@@ -148,6 +149,11 @@ class Reduction(SingleResult):
         check_kinds(self.name, self.kinds, x)
         check_axes(self.name, x, axes)
         return x.update(shape=_without(x.shape, axes))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.without(sharding_rules.spec_of(avals[0]), params["axes"])]
 
     def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
         """Emit the operation on two values of one aval."""
@@ -296,6 +302,11 @@ class ArgExtremum(SingleResult):
         if x.shape[axes[0]] < 1:
             raise ShapeError(f"{self.name} needs elements along axis {axes[0]} of {x.long_name()}")
         return shaped(_without(x.shape, axes), index_dtype)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.without(sharding_rules.spec_of(avals[0]), params["axes"])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]

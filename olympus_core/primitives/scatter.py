@@ -15,6 +15,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -96,6 +97,11 @@ class Scatter(SingleResult):
     def combined(self, aval: ShapedArray, x: Any, y: Any) -> Any:
         """Emit the combination of an element with its update."""
         return mlir.op1(self.op, aval, (x, y))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [indexed_sharding_rules.scattered(avals, params["dimension_numbers"])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x, indices, updates = operands

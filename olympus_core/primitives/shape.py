@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.axis_orders import (
     Order,
     Reordered,
@@ -51,6 +52,12 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
                 f"broadcast_in_dim cannot take {x.short_name()} to shape {shape} by axes {dims}"
             )
         return x.update(shape=shape)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        shape, dims = params["shape"], params["broadcast_dimensions"]
+        return [indexed_sharding_rules.broadcast_into(avals[0], shape, dims)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, (x,) = ctx.aval_out, operands
@@ -114,6 +121,12 @@ class Reshape(LinearPrimitive, SingleResult):
         if params["dimensions"] is not None:
             check_permutation("reshape", x, params["dimensions"])
         return out
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        is_permuted = params["dimensions"] is not None
+        return [indexed_sharding_rules.reshaped(avals[0], params["new_sizes"], is_permuted)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, (x,), (aval,) = ctx.aval_out, operands, ctx.avals_in
@@ -214,6 +227,12 @@ class Transpose(LinearPrimitive, SingleResult):
         check_permutation("transpose", avals[0], params["permutation"])
         return permuted(avals[0], params["permutation"])
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        spec = sharding_rules.spec_of(avals[0])
+        return [tuple([spec[i] for i in params["permutation"]])]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return _transpose(operands[0], ctx.aval_out, params["permutation"])
 
@@ -245,6 +264,11 @@ class Squeeze(LinearPrimitive, SingleResult):
                 f"of {x.short_name()}"
             )
         return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dims]))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.without(sharding_rules.spec_of(avals[0]), params["dimensions"])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.reshape", ctx.aval_out, operands)
@@ -278,6 +302,11 @@ class Rev(LinearPrimitive, SingleResult):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         check_axes("rev", avals[0], params["dimensions"])
         return avals[0]
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         dims = {"dimensions": mlir.i64_array(params["dimensions"])}
@@ -316,6 +345,11 @@ class Tile(LinearPrimitive, SingleResult):
                 f"tile of {x.short_name()} needs {x.ndim} repetitions >= 0, and got {reps}"
             )
         return x.update(shape=tuple([n * r for n, r in zip(x.shape, reps, strict=True)]))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,) = ctx.avals_in
@@ -375,6 +409,11 @@ class Copy(LinearPrimitive, SingleResult):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return avals[0]
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)

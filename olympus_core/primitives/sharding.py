@@ -1,20 +1,24 @@
-"""Constraints on the sharding of a value in a program for several devices."""
+"""The sharding of a value in a program for several devices: constraints, and types."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_core.arrays.mesh_context import concrete_like
 from olympus_core.base import source
-from olympus_core.base.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ShardingError, TransformError
-from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult
+from olympus_core.ir.primitive import Avals, Batched, LinearPrimitive, SingleResult
+from olympus_core.ir.sharding_rules import Specs, inserted, spec_of
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import (
     NamedSharding,
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
+    in_auto_axes,
+    typed_sharding,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +35,9 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         sharding: Sharding = params["sharding"]
         sharding.tiling_of(avals[0].shape, f"an array {avals[0].long_name()}")
         return avals[0]
+
+    def sharding_rule(self, avals: Avals, outs: Avals, params: dict[str, Any]) -> Specs:
+        return [spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         sharding = params["sharding"]
@@ -61,6 +68,55 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         return self.bind(args[0], sharding=_with_axis(params["sharding"], dims[0] or 0)), dims[0]
 
 
+class Reshard(LinearPrimitive, SingleResult):
+    """Its operand, with `sharding` in its type.
+
+    If the mesh of `sharding` has no explicit axes, the type has no sharding, and the compiler
+    chooses one.
+    """
+
+    def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
+        return (avals[0].with_sharding(typed_sharding(params["sharding"], avals[0].ndim)),)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return operands[0]  # the type of the result has the constraint
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [cotangent]  # `backward` gives it the type of the operand
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim, sharding = dims[0] or 0, params["sharding"]
+        entry = spec_of(get_aval(args[0]))[dim]
+        spec = (*sharding.spec, *[None] * (dim - len(sharding.spec)))
+        return self.bind(args[0], sharding=sharding.update(spec=inserted(spec, dim, entry))), dim
+
+
+def retyped(x: Any, like: ShapedArray) -> Any:
+    """Return an array with the sharding in the type `like`.
+
+    An array without one stays as it is where `like` splits no dimension.
+    """
+    have, explicit = get_aval(x).explicit, like.explicit
+    if have is explicit or have == explicit:
+        return x
+    if explicit is None:
+        return untyped(x)
+    if have is None and all(e is None for e in explicit.spec):
+        return x
+    return reshard_p.bind(x, sharding=explicit.update(mesh=concrete_like(explicit.mesh)))
+
+
+def untyped(x: Any) -> Any:
+    """Return an array without a sharding in its type: the compiler chooses one."""
+    explicit = get_aval(x).explicit
+    if explicit is None:
+        return x
+    sharding = in_auto_axes(explicit)
+    return reshard_p.bind(x, sharding=sharding.update(mesh=concrete_like(sharding.mesh)))
+
+
 def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
     """Raise ShardingError for a sharding along an axis that a surrounding `shard_map` maps over.
 
@@ -88,4 +144,5 @@ def _with_axis(sharding: Sharding, axis: int) -> Sharding:
     return NamedSharding(sharding.mesh, PartitionSpec(*entries))
 
 
+reshard_p = Reshard("reshard")
 sharding_constraint_p = ShardingConstraint("sharding_constraint")

@@ -14,6 +14,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of
 from olympus_core.base.dimensions.expression import known_at_least, max_dim
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered, along_axes
 from olympus_core.ir.primitive import Avals, Batched, Linear, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -63,6 +64,11 @@ class Slice(LinearPrimitive, SingleResult):
             )
         shape = [(b - a + s - 1) // s for a, b, s in zip(start, limit, strides, strict=True)]
         return x.update(shape=tuple(shape))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.resized(self.name, avals[0], outs[0].shape)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         strides = params["strides"] or (1,) * ctx.avals_in[0].ndim
@@ -135,6 +141,11 @@ class DynamicSlice(LinearPrimitive, SingleResult):
             raise ShapeError(f"dynamic_slice of sizes {sizes} does not fit {x.short_name()}")
         return x.update(shape=sizes)
 
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.resized(self.name, avals[0], outs[0].shape)]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         sizes = {"slice_sizes": mlir.i64_array(params["slice_sizes"])}
         return mlir.op1("stablehlo.dynamic_slice", ctx.aval_out, operands, sizes)
@@ -206,6 +217,15 @@ class DynamicUpdateSlice(SingleResult):
                 f"dynamic_update_slice cannot write {update.short_name()} into {x.short_name()}"
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        if sharding_rules.spec_of(avals[0]) != sharding_rules.spec_of(avals[1]):
+            raise sharding_rules.ambiguous(
+                "dynamic_update_slice operand sharding must be equal to update sharding", avals[:2]
+            )
+        return [sharding_rules.spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.dynamic_update_slice", ctx.aval_out, operands)
@@ -298,6 +318,11 @@ class Pad(SingleResult):
         if any(known_at_least(-n, 1) for n in shape):
             raise ShapeError(f"pad of {x.short_name()} by {config} cuts off more than there is")
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.resized(self.name, avals[0], outs[0].shape)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         names = ("edge_padding_low", "edge_padding_high", "interior_padding")

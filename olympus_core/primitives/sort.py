@@ -13,6 +13,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.errors import ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.olympuspr import Eqn
 from olympus_core.ir.primitive import Batched, MultipleResults, op
 from olympus_core.mlir import bindings as mlir
@@ -65,6 +66,11 @@ class Sort(MultipleResults):
         """A result differs if its operand or a key does, because the keys determine the order."""
         keys = frozenset[Any]().union(*operands[: eqn.params["num_keys"]])
         return [x | keys for x in operands]
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.unsplit_axis(self.name, avals, params["dimension"])] * len(outs)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         axis = params["dimension"]
@@ -270,6 +276,11 @@ class TopK(MultipleResults):
             raise ShapeError(f"top_k of {x.long_name()} cannot give {k} elements of its last axis")
         shape = (*x.shape[:-1], k)
         return x.update(shape=shape), shaped(shape, np.dtype("int32"))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.unsplit_axis(self.name, avals, avals[0].ndim - 1)] * 2
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]

@@ -17,6 +17,7 @@ import numpy as np
 from olympus_core.base.avals import Shape, ShapedArray, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.base.source import Source
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Batched, MultipleResults, Primitive
 from olympus_core.mlir import bindings as mlir
@@ -122,6 +123,11 @@ class Threefry2x32(MultipleResults):
         if any(a.shape and len(a.shape) != len(shape) for a in avals) or -1 in shape:
             raise ShapeError(f"{self.name} needs words of one shape, and got {names}")
         return (shaped(shape, UINT32),) * 2
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.broadcast(self.name, avals)] * 2
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         out = ctx.avals_out[0]

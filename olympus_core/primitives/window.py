@@ -18,6 +18,7 @@ import numpy as np
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ShapeError, TransformError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered, along_axes, most_common
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import (
@@ -213,6 +214,11 @@ class WindowReduction(SingleResult):
         (x,) = avals
         check_kinds(self.name, self.reduction.kinds, x)
         return x.update(shape=window_shape(self.name, x.shape, params))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.resized(self.name, avals[0], outs[0].shape)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, rule = ctx.aval_out, self.reduction

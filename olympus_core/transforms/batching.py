@@ -27,7 +27,7 @@ def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
     """Return the type of one of the values along axis `dim`."""
     if dim is None:
         return aval
-    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+    return aval.without_axis(dim)
 
 
 class BatchTracer(Tracer):

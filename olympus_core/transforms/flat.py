@@ -21,6 +21,7 @@ from olympus_core.ir.primitive import op
 from olympus_core.ir.trace import Trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import varying
+from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.data import is_float0
 
 
@@ -105,7 +106,7 @@ def zeros_of(aval: ShapedArray) -> Any:
     """Return an array of zeros of a type."""
     zero = np.zeros((), aval.dtype)[()]
     zeros = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
-    return varying(zeros, aval.vma)
+    return retyped(varying(zeros, aval.vma), aval)
 
 
 def float0_zeros(aval: ShapedArray) -> np.ndarray[Any, Any]:
@@ -117,7 +118,7 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
     """Return a (co)tangent, with zeros for `None`; an integer's has dtype float0."""
     if dtypes.kind(aval.dtype) not in "fc":
         return float0_zeros(aval)
-    return zeros_of(aval) if x is None else x
+    return zeros_of(aval) if x is None else retyped(x, aval)
 
 
 def as_derivative(x: Any, aval: ShapedArray) -> Any:

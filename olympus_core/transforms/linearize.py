@@ -23,6 +23,7 @@ from olympus_core.ir.primitive import Linear, Primitive, TangentSplit
 from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.primitives.collective import split_along, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.sharding import retyped, untyped
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import check_leaks
 from olympus_core.transforms.jvp import JVPTrace
@@ -208,6 +209,14 @@ def _transpose_eqn(
     eqn: Eqn, outs: list[Any], operands: list[Any], add_cotangent: Callable[[Any, Any], None]
 ) -> None:
     primitive = eqn.primitive
+    is_typed = any(x.aval.explicit is not None for x in (*eqn.inputs, *eqn.outputs))
+    if is_typed and not primitive.has_programs:
+        # the compiler shards the operations of a rule, which need not be unambiguous
+        outs = [x if x is None else untyped(x) for x in outs]
+        operands = [
+            Linear(x.aval.without_sharding()) if isinstance(x, Linear) else untyped(x)
+            for x in operands
+        ]
     cotangent = outs if primitive.multiple_results else outs[0]
     try:
         input_cotangents = primitive.transpose(cotangent, *operands, **eqn.params)
@@ -220,7 +229,7 @@ def _transpose_eqn(
             f"{len(operands)} operands, and returned {len(input_cotangents)}"
         )
     for atom, x in zip(eqn.inputs, input_cotangents, strict=True):
-        add_cotangent(atom, x)
+        add_cotangent(atom, retyped(x, atom.aval) if is_typed and x is not None else x)
 
 
 def transpose_program(

@@ -123,7 +123,7 @@ def batch_program(
         return results
 
     avals = [
-        a if d is None else a.update(shape=(*a.shape[:d], batched.size, *a.shape[d:]))
+        a if d is None else a.with_axis(d, batched.size, batched.entry)
         for a, d in zip(program.in_avals, dims, strict=True)
     ]
     return BatchedProgram(_closed(stage(mapped, avals)), tuple(out_dims))

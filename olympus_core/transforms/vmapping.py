@@ -11,6 +11,7 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir.primitive import Batched
+from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
@@ -68,11 +69,13 @@ def vmap(
             return outs
 
         what = f"vmap of '{function_name(fun)}'"
-        outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims, what)
+        batched = Batched(size, axis_name, _entry(fun, names, leaves, dims))
+        outs, out_dims = batch_flat(flat, batched, leaves, dims, what)
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
         stacked: _R = result_tree.unflatten(
-            _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, result_axes, strict=True)
+            _placed(fun, x, d, w, batched)
+            for x, d, w in zip(outs, out_dims, result_axes, strict=True)
         )
         return stacked
 
@@ -157,7 +160,27 @@ def _size(
     )
 
 
-def _placed(fun: Callable[..., Any], x: Any, dim: int | None, axis: int | None, size: int) -> Any:
+def _entry(
+    fun: Callable[..., Any],
+    names: Sequence[str],
+    leaves: Sequence[Any],
+    dims: Sequence[int | None],
+) -> Any:
+    """Return the explicit axes of a mesh that split the mapped axis; None if they do not."""
+    rows = zip(names, map(get_aval, leaves), dims, strict=True)
+    mapped = [(name, aval, d) for name, aval, d in rows if d is not None]
+    if len({a.explicit.spec[d] for _, a, d in mapped if a.explicit is not None}) > 1:
+        lines = [f"  {name}, {a.long_name()}, is mapped over axis {d}" for name, a, d in mapped]
+        raise TransformError(
+            f"vmap of '{function_name(fun)}': Mapped away dimension of inputs passed to vmap "
+            "should be sharded the same:\n" + "\n".join(lines)
+        )
+    return next((a.explicit.spec[d] for _, a, d in mapped if a.explicit is not None), None)
+
+
+def _placed(
+    fun: Callable[..., Any], x: Any, dim: int | None, axis: int | None, batched: Batched
+) -> Any:
     if axis is None:
         if dim is not None:
             raise TransformError(
@@ -170,4 +193,8 @@ def _placed(fun: Callable[..., Any], x: Any, dim: int | None, axis: int | None, 
         raise TransformError(
             f"vmap of '{function_name(fun)}': out_axes has {axis} for a result of rank {rank}"
         )
-    return place_axis(x, dim, axis % rank, size)
+    placed = place_axis(x, dim, axis % rank, batched.size)
+    aval = get_aval(x)
+    if dim is None and batched.entry is not None and aval.explicit is not None:
+        placed = retyped(placed, aval.with_axis(axis % rank, batched.size, batched.entry))
+    return placed

@@ -458,7 +458,7 @@ def _fold(
 
 def _row(x: Any) -> ShapedArray:
     aval = get_aval(x)
-    return aval.update(shape=aval.shape[1:])
+    return aval.without_axis(0)
 
 
 def _scan_body(

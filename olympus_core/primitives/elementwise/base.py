@@ -18,6 +18,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.olympuspr import Literal
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -111,6 +112,11 @@ class Elementwise(SingleResult):
     def attributes(self, aval: ShapedArray) -> dict[str, Any] | None:
         """Return the attributes of the operation `op` for operands of type `aval`."""
         return None
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.broadcast(self.name, avals)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out

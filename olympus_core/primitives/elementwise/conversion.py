@@ -9,6 +9,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -35,6 +36,11 @@ class Convert(SingleResult):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return shaped(avals[0].shape, params["new_dtype"], params["weak_type"])
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.spec_of(avals[0])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (aval,), out = ctx.avals_in, ctx.aval_out
@@ -94,6 +100,12 @@ class BitcastConvert(SingleResult):
                 f"of {new_bits // old_bits}"
             )
         return shaped(x.shape[:-1], new)
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        spec = sharding_rules.spec_of(avals[0])
+        return [(*spec, None)[: outs[0].ndim]]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.bitcast_convert", ctx.aval_out, operands)

@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
@@ -47,6 +48,19 @@ class SelectN(SingleResult):
         if which.dtype not in (BOOL, np.dtype("int32")) or (which.dtype == BOOL and len(cases) > 2):
             raise DTypeError(f"select_n cannot choose of {len(cases)} by {which.long_name()}")
         return shaped(shape, cases[0].dtype, all(c.weak_type for c in cases))
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        which, *cases = avals
+        spec = sharding_rules.same("select", cases)
+        if which.shape and which.explicit is not None and sharding_rules.spec_of(which) != spec:
+            if any(c.explicit is not None for c in cases):
+                raise sharding_rules.ambiguous(
+                    "select `which` must be scalar or have the same sharding as cases", avals
+                )
+            return [(None,) * outs[0].ndim]
+        return [spec]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
@@ -140,6 +154,11 @@ class Clamp(SingleResult):
                     f"clamp needs bounds of shape () or {x.shape}, and got {bound.short_name()}"
                 )
         return x
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return [sharding_rules.spec_of(avals[1])]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         shapes = [a.shape for a in ctx.avals_in]

@@ -15,6 +15,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, Primitive
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
@@ -56,6 +57,11 @@ class MatrixPrimitive(Primitive):
                 f"{self.name} needs arrays of one dtype of {', '.join(LAPACK_DTYPES)}, "
                 f"and got {text}"
             )
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        return sharding_rules.batch_dimensions(self.name, avals, self.ranks, outs)
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

@@ -1,0 +1,265 @@
+"""Functions for shardings in the types of arrays: on meshes with axes of the type `Explicit`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from olympus_core.arrays.mesh_context import abstract_mesh, concrete_like, using_mesh
+from olympus_core.arrays.sharded_array import ShardedArray, put_on
+from olympus_core.base import tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, ShardingError, SignatureError, TransformError
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Tracer
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    in_auto_axes,
+    typed_sharding,
+)
+from olympus_core.primitives.sharding import reshard_p
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_T = TypeVar("_T")
+
+
+def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedSharding | None:
+    """Return a sharding or a spec as a sharding along explicit axes; None for None.
+
+    A spec is on the mesh of the context, or else of the types of the `operands`.
+
+    Raises ArgumentError for another value, and for a spec without a mesh, ShardingError for an axis
+    of another type, and for another mesh than that of the context.
+    """
+    if where is None or (isinstance(where, NamedSharding) and where.mesh.empty):
+        return None
+    if not isinstance(where, NamedSharding | PartitionSpec):
+        raise ArgumentError(
+            f"`out_sharding` argument of {caller} only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`, and got {where!r:.80}"
+        )
+    mesh: AnyMesh = abstract_mesh()
+    if isinstance(where, PartitionSpec):
+        if mesh.empty:
+            mesh = _mesh_of(operands) or mesh
+        if mesh.empty:
+            raise ArgumentError(
+                f"{caller} got {where}, and no mesh is around it: Using PartitionSpec when you are "
+                "not under a mesh context is not allowed",
+                hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
+            )
+        where = NamedSharding(mesh, where)
+    elif not (mesh.empty or where.mesh.abstract_mesh == mesh):
+        raise ShardingError(
+            f"Context mesh {mesh} should match the mesh of sharding "
+            f"{where.mesh.abstract_mesh} passed to {caller}"
+        )
+    _check_types(caller, where)
+    return where.update(mesh=concrete_like(where.mesh))
+
+
+def _check_types(caller: str, where: NamedSharding) -> None:
+    types = where.mesh._name_to_type
+    for name in [n for d in range(len(where.spec)) for n in where.spec.axes(d)]:
+        if types[name] is not AxisType.Explicit:
+            raise ShardingError(
+                f"PartitionSpec passed to {caller} cannot contain axis names that are of type Auto "
+                f"or Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
+                f"{types[name]}"
+            )
+
+
+def _mesh_of(operands: Any) -> AnyMesh | None:
+    for x in tree.leaves(operands):
+        explicit = get_aval(x).explicit
+        if explicit is not None:
+            mesh: AnyMesh = explicit.mesh
+            return mesh
+    return None
+
+
+def reshard(xs: _T, out_shardings: Any) -> _T:
+    """Return a tree of arrays with other shardings along explicit axes.
+
+    `out_shardings` is a sharding, or a PartitionSpec of the mesh of the context, or a tree prefix
+    of `xs` of these. The devices exchange the parts of the arrays.
+
+    Raises ArgumentError for another value, ShardingError for an axis that is not explicit, and for
+    a sharding that cannot split an array.
+
+    >>> mesh = make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))
+    >>> typeof(reshard(numpy.arange(8), NamedSharding(mesh, P("x"))))
+    ShapedArray(int32[8@x])
+    """
+    leaves, treedef = tree.flatten(xs)
+    full = treedef.unflatten(range(len(leaves)))
+    where = tree.prefix_leaves("reshard", "out_shardings", out_shardings, full)
+    moved: _T = treedef.unflatten([_resharded(x, s) for x, s in zip(leaves, where, strict=True)])
+    return moved
+
+
+def _resharded(x: Any, where: Any) -> Any:
+    sharding = explicit_sharding("reshard", where, x)
+    if sharding is None:
+        raise ArgumentError(f"reshard needs a sharding on a mesh, and got {where!r:.80}")
+    return as_type(x, sharding)
+
+
+def as_type(x: Any, sharding: NamedSharding) -> Any:
+    """Return an array whose type has a sharding; none if the mesh has no explicit axes."""
+    aval = get_aval(x)
+    sharding.tiling_of(aval.shape, f"an array {aval.long_name()}")
+    typed = typed_sharding(sharding, aval.ndim)
+    if typed is not None:
+        typed.check_shape(aval.shape, f"an array {aval.long_name()}")
+        sharding = typed.update(mesh=sharding.mesh)
+    is_placed = isinstance(x, ShardedArray | Tracer)
+    if trace.at_base() and not is_placed and not isinstance(sharding.mesh, AbstractMesh):
+        return put_on(x, sharding)
+    if aval.explicit is None and typed is None:
+        return x
+    return reshard_p.bind(x, sharding=sharding)
+
+
+def with_out_sharding(
+    caller: str, out_sharding: Any, fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """Return `fun(*operands)`, with the sharding `out_sharding` unless it is None.
+
+    Then the compiler shards the operation, whose operands have no shardings in their types.
+    """
+    sharding = explicit_sharding(caller, out_sharding, operands)
+    if sharding is None:
+        return fun(*operands)
+    auto = in_auto_axes(sharding.update(spec=()))
+    with using_mesh(auto.mesh):
+        free = [x if get_aval(x).explicit is None else as_type(x, auto) for x in operands]
+        out = fun(*free)
+    return as_type(out, sharding)
+
+
+class _Change:
+    """The mesh of a context, and the same mesh with other types of axes."""
+
+    def __init__(self, axes: Any, axis_type: AxisType, caller: str, shardings: Any = None) -> None:
+        context = abstract_mesh()
+        meshes = {
+            s.mesh.abstract_mesh: s.mesh
+            for s in tree.leaves(shardings)
+            if isinstance(s, NamedSharding)
+        }
+        if len(meshes) > 1 or (meshes and not context.empty and context not in meshes):
+            raise ShardingError(
+                f"the mesh of the shardings of {caller} must be that of the context, {context}, "
+                f"and is {[*meshes]}",
+                hint="use olympus.set_mesh(mesh)",
+            )
+        self.mesh: AnyMesh = context
+        if context.empty and meshes:
+            self.mesh = next(iter(meshes.values()))
+        names = self.mesh.axis_names if axes is None else axes
+        self.axes = names if isinstance(names, tuple) else (names,)
+        types = self.mesh._name_to_type
+        for name in self.axes:
+            if types.get(name) is AxisType.Manual:
+                raise TransformError(
+                    f"{caller}: the axis {name!r} is mapped over by a shard_map, and stays Manual"
+                )
+        changed = tuple([axis_type if n in self.axes else t for n, t in types.items()])
+        self.changed = concrete_like(self.mesh.abstract_mesh.update(axis_types=changed))
+
+    def args(self, args: Any, specs: Any) -> Any:
+        """Return the arguments typed on the changed mesh."""
+        full = tree.map(lambda _: 0, args)
+        leaves, treedef = tree.flatten(args)
+        where = tree.prefix_leaves("explicit_axes", "in_sharding", specs, full)
+        return treedef.unflatten(
+            [as_type(x, _on_mesh(s, self.changed)) for x, s in zip(leaves, where, strict=True)]
+        )
+
+
+def _on_mesh(where: Any, mesh: AnyMesh) -> NamedSharding:
+    spec = where.spec if isinstance(where, NamedSharding) else where
+    return NamedSharding(mesh, spec)
+
+
+def _own_spec(x: Any) -> PartitionSpec:
+    spec: PartitionSpec = get_aval(x).sharding.spec
+    return spec
+
+
+def auto_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
+) -> Any:
+    """Return `f` with axes of the mesh of the type `Auto`: the compiler shards its operations.
+
+    `axes` are names, by default all axes of the mesh of the context. The results get the sharding
+    `out_sharding`, a tree prefix of them, which a call may pass by keyword instead. Without `f` the
+    result is a decorator.
+
+    Raises SignatureError if `out_sharding` is missing, and the errors of `reshard`.
+
+    >>> with set_mesh(mesh):
+    ...     product = auto_axes(lambda x, y: x @ y, out_sharding=P("x", None))(x, y)
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+    function = f
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        outs = _keyword(out_sharding, kwargs, "out_sharding")
+        change = _Change(axes, AxisType.Auto, "auto_axes", outs)
+        if change.mesh.empty or set(change.mesh.auto_axes) == set(change.axes):
+            return function(*args, **kwargs)
+        with using_mesh(change.changed):
+            results = function(*change.args(args, tree.map(_own_spec, args)), **kwargs)
+        return reshard(results, outs)
+
+    return wrapped
+
+
+def explicit_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
+) -> Any:
+    """Return `f` with axes of the mesh of the context of the type `Explicit`.
+
+    The arguments get the sharding `in_sharding`, a tree prefix of them, which a call may pass by
+    keyword instead. Without `f` the result is a decorator.
+
+    Raises SignatureError if `in_sharding` is missing, and ArgumentError without a mesh.
+
+    >>> with set_mesh(mesh):
+    ...     explicit_axes(lambda x: 2 * x, in_sharding=P("x"))(numpy.arange(8))
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+    function = f
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        ins = _keyword(in_sharding, kwargs, "in_sharding")
+        change = _Change(axes, AxisType.Explicit, "explicit_axes")
+        if change.mesh.empty:
+            raise ArgumentError(
+                "Context mesh cannot be empty: explicit_axes needs the mesh of a context",
+                hint="write `with olympus.set_mesh(mesh):`",
+            )
+        with using_mesh(change.changed):
+            results = function(*change.args(args, ins), **kwargs)
+        own = concrete_like(change.mesh)
+        return tree.map(lambda x: as_type(x, NamedSharding(own, _own_spec(x))), results)
+
+    return wrapped
+
+
+def _keyword(value: Any, kwargs: dict[str, Any], name: str) -> Any:
+    if value is not None:
+        return value
+    if name not in kwargs:
+        raise SignatureError(f"Missing required keyword argument: {name!r}")
+    return kwargs.pop(name)
