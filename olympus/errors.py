@@ -36,7 +36,9 @@ from olympus_core.base.errors import OlympusWarning as OlympusWarning
 from olympus_core.base.errors import PaddingError as PaddingError
 from olympus_core.base.errors import RangeError as RangeError
 from olympus_core.base.errors import ShapeError as ShapeError
+from olympus_core.base.errors import ShardingAssertionError as ShardingAssertionError
 from olympus_core.base.errors import ShardingError as ShardingError
+from olympus_core.base.errors import ShardingTypeError as ShardingTypeError
 from olympus_core.base.errors import SignatureError as SignatureError
 from olympus_core.base.errors import SpecError as SpecError
 from olympus_core.base.errors import TraceError as TraceError

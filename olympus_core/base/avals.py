@@ -80,7 +80,7 @@ class ShapedArray:
         return f"ShapedArray({self.long_name()}{weak})"
 
     def __str__(self) -> str:
-        return self.long_name()
+        return f"~{self.long_name()}" if self.weak_type else self.long_name()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return shaped, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)

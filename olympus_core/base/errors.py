@@ -47,7 +47,9 @@ __all__ = [
     "OlympusWarning",
     "RangeError",
     "ShapeError",
+    "ShardingAssertionError",
     "ShardingError",
+    "ShardingTypeError",
     "SignatureError",
     "SpecError",
     "TraceError",
@@ -149,6 +151,10 @@ class ShardingError(ArgumentError):
 
 class ShardingTypeError(ShardingError):
     """Raised when the shardings in the types of operands do not determine that of the result."""
+
+
+class ShardingAssertionError(ShardingError, AssertionError):
+    """Raised by `with_sharding_constraint` for an array whose type has another sharding."""
 
 
 class ExchangeError(TraceError, BufferError):

@@ -350,10 +350,20 @@ def with_shardings(
             for own, s, aval in zip(requested, outs, avals[1], strict=True)
         ]
     outs = [
-        in_auto_axes(s) if own is None and aval.explicit is None else s
+        s if own is not None else _of_type(s, aval)
         for own, s, aval in zip(requested, outs, avals[1], strict=True)
     ]
     return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
+
+
+def _of_type(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """Return the sharding that the compiler chose, on a mesh whose axes have the type's types."""
+    if aval.explicit is None:
+        return in_auto_axes(sharding)
+    types = aval.explicit.mesh.axis_types
+    if isinstance(sharding, NamedSharding) and len(sharding.mesh.axis_names) == len(types):
+        return sharding.update(mesh=sharding.mesh.update(axis_types=types))
+    return sharding
 
 
 def _first_named(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from olympus_core.ir.tracer import Array
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
-    from olympus_core.placement.sharding import Sharding
+    from olympus_core.placement.sharding import NamedSharding, Sharding
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Avals = tuple[ShapedArray, ...]
@@ -131,12 +131,17 @@ class TangentSplit(NamedTuple):
 class Batched(NamedTuple):
     """The mapped axis of a `batch`: its size, and its name if it has one.
 
-    `entry` has the explicit axes of a mesh that split it.
+    `explicit` is the sharding of an array of it alone along explicit axes; None without such axes.
     """
 
     size: int
     name: Any = None
-    entry: Any = None
+    explicit: NamedSharding | None = None
+
+    @property
+    def entry(self) -> Any:
+        """The explicit axes of a mesh that split it; None if they do not."""
+        return None if self.explicit is None else self.explicit.spec[0]
 
 
 class EagerOperation(NamedTuple):

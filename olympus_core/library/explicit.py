@@ -12,7 +12,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError, ShardingError, SignatureError, TransformError
 from olympus_core.ir import trace
-from olympus_core.ir.tracer import Tracer
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -25,6 +25,8 @@ from olympus_core.primitives.sharding import reshard_p
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
+#: the argument `out_sharding` of functions of arrays
+OutSharding = NamedSharding | PartitionSpec | None
 
 
 def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedSharding | None:
@@ -59,7 +61,8 @@ def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedShard
             f"{where.mesh.abstract_mesh} passed to {caller}"
         )
     _check_types(caller, where)
-    return where.update(mesh=concrete_like(where.mesh))
+    sharding: NamedSharding = where.update(mesh=concrete_like(where.mesh))
+    return sharding
 
 
 def _check_types(caller: str, where: NamedSharding) -> None:
@@ -75,9 +78,8 @@ def _check_types(caller: str, where: NamedSharding) -> None:
 
 def _mesh_of(operands: Any) -> AnyMesh | None:
     for x in tree.leaves(operands):
-        explicit = get_aval(x).explicit
-        if explicit is not None:
-            mesh: AnyMesh = explicit.mesh
+        if isinstance(x, Array) and x.aval.explicit is not None:
+            mesh: AnyMesh = x.aval.explicit.mesh
             return mesh
     return None
 
@@ -125,21 +127,43 @@ def as_type(x: Any, sharding: NamedSharding) -> Any:
     return reshard_p.bind(x, sharding=sharding)
 
 
-def with_out_sharding(
-    caller: str, out_sharding: Any, fun: Callable[..., Any], *operands: Any
-) -> Any:
-    """Return `fun(*operands)`, with the sharding `out_sharding` unless it is None.
+def out_sharded(fun: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function of arrays with the keyword `out_sharding`, which `fun` need not read.
 
-    Then the compiler shards the operation, whose operands have no shardings in their types.
+    With a sharding, the compiler shards the operations of `fun`, on operands without shardings in
+    their types, and the result has the sharding in its type.
     """
-    sharding = explicit_sharding(caller, out_sharding, operands)
+
+    @functools.wraps(fun)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if kwargs.get("out_sharding") is None:
+            return fun(*args, **kwargs)
+        out_sharding = kwargs.pop("out_sharding")
+        run = functools.partial(with_out_sharding, fun.__name__, out_sharding, fun)
+        result: _R = run(*args, **kwargs)
+        return result
+
+    return wrapped
+
+
+def with_out_sharding(
+    name: str, out_sharding: Any, fun: Callable[..., _R], *args: Any, **kwargs: Any
+) -> _R:
+    """Return `fun(*args, **kwargs)` with the sharding `out_sharding` in its type: `out_sharded`."""
+    sharding = explicit_sharding(name, out_sharding, (args, kwargs))
     if sharding is None:
-        return fun(*operands)
+        return fun(*args, **kwargs)
     auto = in_auto_axes(sharding.update(spec=()))
+    free_args, free_kwargs = tree.map(lambda x: _free(x, auto), (args, kwargs))
     with using_mesh(auto.mesh):
-        free = [x if get_aval(x).explicit is None else as_type(x, auto) for x in operands]
-        out = fun(*free)
-    return as_type(out, sharding)
+        out = fun(*free_args, **free_kwargs)
+    result: _R = tree.map(lambda x: as_type(x, sharding), out)
+    return result
+
+
+def _free(x: Any, auto: NamedSharding) -> Any:
+    is_typed = isinstance(x, Array) and x.aval.explicit is not None
+    return as_type(x, auto) if is_typed else x
 
 
 class _Change:

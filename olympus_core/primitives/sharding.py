@@ -6,11 +6,13 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.arrays.mesh_context import concrete_like
+from olympus_core.arrays.sharded_array import ShardedArray as PlacedArray
 from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ShardingError, TransformError
 from olympus_core.ir.primitive import Avals, Batched, LinearPrimitive, SingleResult
 from olympus_core.ir.sharding_rules import Specs, inserted, spec_of
+from olympus_core.ir.tracer import Tracer
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -88,7 +90,7 @@ class Reshard(LinearPrimitive, SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         dim, sharding = dims[0] or 0, params["sharding"]
-        entry = spec_of(get_aval(args[0]))[dim]
+        entry = spec_of(get_aval(args[0]))[dim] if batched.entry is None else batched.entry
         spec = (*sharding.spec, *[None] * (dim - len(sharding.spec)))
         return self.bind(args[0], sharding=sharding.update(spec=inserted(spec, dim, entry))), dim
 
@@ -96,14 +98,15 @@ class Reshard(LinearPrimitive, SingleResult):
 def retyped(x: Any, like: ShapedArray) -> Any:
     """Return an array with the sharding in the type `like`.
 
-    An array without one stays as it is where `like` splits no dimension.
+    An array that programs may move stays as it is where `like` splits no dimension.
     """
     have, explicit = get_aval(x).explicit, like.explicit
     if have is explicit or have == explicit:
         return x
     if explicit is None:
         return untyped(x)
-    if have is None and all(e is None for e in explicit.spec):
+    is_free = have is None and not isinstance(x, Tracer | PlacedArray)
+    if is_free and all(e is None for e in explicit.spec):
         return x
     return reshard_p.bind(x, sharding=explicit.update(mesh=concrete_like(explicit.mesh)))
 

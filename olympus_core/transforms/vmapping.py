@@ -11,8 +11,11 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir.primitive import Batched
+from olympus_core.ir.sharding_rules import inserted, spec_of
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.batching import batch_flat, place_axis
+from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
 _P = ParamSpec("_P")
@@ -69,7 +72,7 @@ def vmap(
             return outs
 
         what = f"vmap of '{function_name(fun)}'"
-        batched = Batched(size, axis_name, _entry(fun, names, leaves, dims))
+        batched = Batched(size, axis_name, _explicit(fun, names, leaves, dims))
         outs, out_dims = batch_flat(flat, batched, leaves, dims, what)
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
@@ -160,13 +163,13 @@ def _size(
     )
 
 
-def _entry(
+def _explicit(
     fun: Callable[..., Any],
     names: Sequence[str],
     leaves: Sequence[Any],
     dims: Sequence[int | None],
-) -> Any:
-    """Return the explicit axes of a mesh that split the mapped axis; None if they do not."""
+) -> NamedSharding | None:
+    """Return the sharding of the mapped axis along explicit axes; None without such axes."""
     rows = zip(names, map(get_aval, leaves), dims, strict=True)
     mapped = [(name, aval, d) for name, aval, d in rows if d is not None]
     if len({a.explicit.spec[d] for _, a, d in mapped if a.explicit is not None}) > 1:
@@ -175,7 +178,8 @@ def _entry(
             f"vmap of '{function_name(fun)}': Mapped away dimension of inputs passed to vmap "
             "should be sharded the same:\n" + "\n".join(lines)
         )
-    return next((a.explicit.spec[d] for _, a, d in mapped if a.explicit is not None), None)
+    shardings = (a.explicit.update(spec=(a.explicit.spec[d],)) for _, a, d in mapped if a.explicit)
+    return next(shardings, None)
 
 
 def _placed(
@@ -195,6 +199,7 @@ def _placed(
         )
     placed = place_axis(x, dim, axis % rank, batched.size)
     aval = get_aval(x)
-    if dim is None and batched.entry is not None and aval.explicit is not None:
-        placed = retyped(placed, aval.with_axis(axis % rank, batched.size, batched.entry))
+    if dim is None and batched.explicit is not None and not is_float0(x):
+        spec = inserted(spec_of(aval), axis % rank, batched.entry)
+        placed = retyped(placed, get_aval(placed).with_sharding(batched.explicit.update(spec=spec)))
     return placed

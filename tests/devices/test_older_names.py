@@ -27,7 +27,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_axes_have_the_type_auto(make: Callable[..., Any]) -> None:
+def test_axes_have_the_type_auto_by_default(make: Callable[..., Any]) -> None:
     assert make(AUTO) == make(None) == make(AxisType.Auto)
     assert make(AUTO).axis_types == AUTO
     assert repr(AUTO) == repr((jax.sharding.AxisType.Auto,) * 2)
@@ -37,14 +37,13 @@ def test_axes_have_the_type_auto(make: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("types", "error", "message"),
     [
-        ((AxisType.Explicit, AxisType.Auto), ShardingError, "is \\(Explicit, Auto\\)"),
         ((AxisType.Auto,), ArgumentError, "of the 2 axes, and got 1"),
         (("auto", "auto"), ArgumentError, "got 'auto'"),
         (7, ArgumentError, "axis_types must be a sequence"),
     ],
 )
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_other_types_of_axes_are_refused(
+def test_invalid_types_of_axes_are_refused(
     make: Callable[..., Any], types: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

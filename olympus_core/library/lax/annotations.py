@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, ShardingAssertionError, ShardingError
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -84,12 +86,42 @@ def _constrained(x: Any, sharding: Any) -> Any:
             f"with_sharding_constraint needs a sharding, and got {sharding!r:.80}",
             hint="pass NamedSharding(mesh, spec)",
         )
+    if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
+        return _asserted(x, sharding)
     if trace.at_base() and not _is_open(sharding):
         return put_on(x, sharding)
     if isinstance(sharding, SingleDeviceSharding) and not trace.at_base():
         return x
     refuse_manual(sharding, {axis[0] for axis in trace.manual_axes()})
     return sharding_constraint_p.bind(x, sharding=sharding)
+
+
+def _asserted(x: Any, sharding: NamedSharding) -> Any:
+    """Return an array whose type has the sharding; raise ShardingAssertionError otherwise.
+
+    Raises ShardingError if only some axes of the mesh are explicit, and `sharding` names one.
+    """
+    aval, spec = get_aval(x), sharding.spec
+    explicit = sharding.mesh.explicit_axes
+    if not sharding.mesh.are_all_axes_explicit:
+        if any(n in explicit for d in range(len(spec)) for n in spec.axes(d)):
+            raise ShardingError(
+                "The spec of NamedSharding passed to with_sharding_constraint can only refer to "
+                f"Auto axes of the mesh. Got spec={spec} and mesh={sharding.mesh}",
+                hint="use olympus.sharding.reshard",
+            )
+        return sharding_constraint_p.bind(x, sharding=sharding)
+    own = spec_of(aval)
+    entries = (*spec, *[None] * (aval.ndim - len(spec)))
+    if any(
+        e is not PartitionSpec.UNCONSTRAINED and e != o for e, o in zip(entries, own, strict=True)
+    ):
+        raise ShardingAssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. The array is {aval.long_name()}, and the sharding has {spec}",
+            hint="use olympus.sharding.reshard",
+        )
+    return x
 
 
 def _is_open(sharding: Sharding) -> bool:

@@ -436,7 +436,7 @@ def _fold(
         end, ys = unstaged.fold(f, init, xs, count, reverse)
         return _arrays(end, f"the carry of {name}"), ys
     in_tree = tree.treedef_tuple([carry_tree, xs_tree])
-    x_avals = [_row(x) for x in x_leaves]
+    x_avals = [_row(name, x) for x in x_leaves]
     carry = tuple(get_aval(x) for x in init_leaves)
     body, carry = _scan_body(name, f, in_tree, carry_tree, carry, x_avals, of or f)
     n = len(carry)
@@ -456,8 +456,13 @@ def _fold(
     return carry_tree.unflatten(outs[:n]), data.stack_float0(ys, count)
 
 
-def _row(x: Any) -> ShapedArray:
+def _row(name: str, x: Any) -> ShapedArray:
     aval = get_aval(x)
+    if aval.explicit is not None and aval.explicit.spec[0] is not None:
+        raise TransformError(
+            f"0th dimension of all xs should be replicated: {name} got {aval.long_name()}",
+            hint="reshard it, as by olympus.sharding.reshard(x, P(None, ...))",
+        )
     return aval.without_axis(0)
 
 

@@ -14,6 +14,7 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.lax.window import PaddingLike, ints, pads_of
 from olympus_core.library.promotion import check_arrays, convert
@@ -184,6 +185,7 @@ def conv_transpose_shape_tuple(
 _INT32 = np.dtype("int32")
 
 
+@out_sharded
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -196,6 +198,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Convolve `lhs` with the kernel `rhs` over any number n of space axes, without flipping it.
 

@@ -13,6 +13,7 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.promotion import check_arrays, promote_dtypes
 from olympus_core.primitives.dot import dot_general_p
 from olympus_core.primitives.precision import (
@@ -56,12 +57,15 @@ def canonical_preferred(dtype: Any) -> DType | None:
     return None if dtype is None else dtypes.canonicalize(dtype)
 
 
+@out_sharded
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Contract pairs of axes of `lhs` and `rhs`, separately for each index of the batch axes.
 
@@ -100,6 +104,7 @@ def _as_arrays(lhs: Any, rhs: Any) -> Sequence[Any]:
     return promote_dtypes(lhs, rhs) if weak else (lhs, rhs)
 
 
+@out_sharded
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -107,6 +112,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Multiply vectors and matrices; with `dimension_numbers`, this is `dot_general`.
 

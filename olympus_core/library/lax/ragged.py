@@ -12,6 +12,7 @@ from olympus_core.base.errors import DTypeError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.dot import DotDimensionNumbers, PrecisionLike, dot_general
 from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.lax.shape import broadcast_in_dim, iota, reshape, transpose
@@ -67,6 +68,7 @@ class RaggedDotDimensionNumbers:
 _ROWS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
+@out_sharded
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -74,6 +76,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Multiply each group of rows of `lhs` with the matrix of the group.
 
@@ -94,6 +97,7 @@ def ragged_dot(
     )
 
 
+@out_sharded
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -102,6 +106,7 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Contract axes of `lhs` and `rhs`, of which one axis of `lhs` is divided into groups.
 

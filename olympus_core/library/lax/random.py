@@ -10,6 +10,7 @@ from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.promotion import check_arrays
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p
@@ -19,12 +20,15 @@ from olympus_core.primitives.threefry import UINT32
 _DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 
+@out_sharded
 @composite(static_argnames=("shape", "dtype", "algorithm"))
 def rng_bit_generator(
     key: ArrayLike,
     shape: ShapeLike,
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: OutSharding = None,
 ) -> tuple[Array, Array]:
     """Return the next key and an array of random bits with the given shape.
 

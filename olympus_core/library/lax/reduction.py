@@ -15,6 +15,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Primitive, SingleResult
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.cumulative import (
     Cumulative,
@@ -132,11 +133,13 @@ _MONOIDS: dict[Primitive, Reduction] = {
 }
 
 
+@out_sharded
 def reduce(
     operands: Any,
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
+    out_sharding: OutSharding = None,
 ) -> Any:
     """Reduce arrays of one shape over `dimensions` by a function of two scalars of each.
 

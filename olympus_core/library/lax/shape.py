@@ -19,13 +19,17 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.structural import structural
 from olympus_core.primitives import shape as p
 from olympus_core.primitives.joining import concatenate_p
 
 
+@out_sharded
 @structural()
-def broadcast(operand: ArrayOrKeys, sizes: Sequence[int], *, out_sharding: None = None) -> Array:
+def broadcast(
+    operand: ArrayOrKeys, sizes: Sequence[int], *, out_sharding: OutSharding = None
+) -> Array:
     """Return the array repeated along new leading axes of lengths `sizes`.
 
     Raises ShapeError for a negative size.
@@ -38,13 +42,14 @@ def broadcast(operand: ArrayOrKeys, sizes: Sequence[int], *, out_sharding: None 
     return broadcast_in_dim(operand, lead + have, dims)
 
 
+@out_sharded
 @structural()
 def broadcast_in_dim(
     operand: ArrayOrKeys,
     shape: Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
-    out_sharding: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the array at `shape`: its axis i is axis `broadcast_dimensions[i]`; others repeat it.
 
@@ -94,8 +99,9 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@out_sharded
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: None = None
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: OutSharding = None
 ) -> Array:
     """Return an array of `shape` whose elements are their index along axis `dimension`.
 
@@ -110,13 +116,14 @@ def broadcasted_iota(
     )
 
 
+@out_sharded
 @structural()
 def reshape(
     operand: ArrayOrKeys,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the elements in row-major order (of the axes in the order `dimensions`) reshaped.
 
@@ -230,11 +237,11 @@ def full(
     fill_value: ArrayOrKeys,
     dtype: DTypeLike | None = None,
     *,
-    sharding: None = None,
+    sharding: OutSharding = None,
 ) -> Array:
     """Return an array of `shape` filled with the scalar `fill_value`, as `dtype` if given.
 
-    Raises ShapeError if the value is not a scalar.
+    Its type has the `sharding`. Raises ShapeError if the value is not a scalar.
 
     >>> full((2,), 7, "int8")
     Array([7, 7], dtype=int8)
@@ -243,7 +250,7 @@ def full(
         raise ShapeError(f"full needs a scalar, and got a value of shape {shape_of(fill_value)}")
     if dtype is not None:
         fill_value = promotion.convert(fill_value, dtypes.canonicalize(dtype))
-    return broadcast(fill_value, canonical_shape(shape))
+    return broadcast(fill_value, canonical_shape(shape), out_sharding=sharding)
 
 
 @structural(0, 1)
@@ -252,7 +259,7 @@ def full_like(
     fill_value: ArrayOrKeys,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
-    sharding: None = None,
+    sharding: OutSharding = None,
 ) -> Array:
     """Return an array of one value with the shape and dtype of `x`, or those given.
 
@@ -262,10 +269,14 @@ def full_like(
     aval = get_aval(x)
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
-    return promotion.vary_together(full(aval.shape if shape is None else shape, value), x)
+    if shape is None and sharding is None:
+        sharding = aval.explicit
+    filled = full(aval.shape if shape is None else shape, value, sharding=sharding)
+    return promotion.vary_together(filled, x)
 
 
-def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) -> Array:
+@out_sharded
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: OutSharding = None) -> Array:
     """Return an array of `shape` and `dtype` with unspecified elements (they are zero).
 
     >>> empty((2,), "int32").shape

@@ -17,6 +17,7 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
@@ -32,7 +33,14 @@ def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Array:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
-def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def exponential(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return floats >= 0 of density exp(-x), as an array of shape `shape`.
 
     Raises ArgumentError (a ValueError) for a dtype that is not a float.
@@ -49,7 +57,14 @@ def _laplace(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def laplace(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return floats of density exp(-|x|) / 2, as an array of shape `shape`.
 
     Raises ArgumentError (a ValueError) for a dtype that is not a float.
@@ -69,7 +84,14 @@ def _logistic(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
-def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def logistic(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return floats of density exp(-x) / (1 + exp(-x))**2, as an array of shape `shape`.
 
     Raises ArgumentError (a ValueError) for a dtype that is not a float.
@@ -85,7 +107,14 @@ def _cauchy(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.tan(lax.mul(constant(np.pi, dtype), lax.sub(u, constant(0.5, dtype))))
 
 
-def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def cauchy(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return floats of density 1 / (pi * (x**2 + 1)), as an array of shape `shape`.
 
     Raises ArgumentError (a ValueError) for a dtype that is not a float.
@@ -119,8 +148,14 @@ def gumbel_formula(mode: str | None) -> Callable[..., Array]:
     return gumbel_high if mode == "high" else gumbel_floats
 
 
+@out_sharded
 def gumbel(
-    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, mode: str | None = None
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats of density exp(-x - exp(-x)), as an array of shape `shape`.
 
@@ -138,8 +173,14 @@ def _pareto(key: Any, b: Any, shape: Shape, dtype: DType) -> Any:
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
 
+@out_sharded
 def pareto(
-    key: KeyLike, b: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats >= 1 of density b / x**(b + 1).
 
@@ -158,8 +199,14 @@ def _rayleigh(key: Any, scale: Any, shape: Shape, dtype: DType) -> Any:
     return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), constant(-2, dtype))))
 
 
+@out_sharded
 def rayleigh(
-    key: KeyLike, scale: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2)).
 
@@ -207,6 +254,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape, dtype:
     return lax.select(is_below, lax.add(left, below), lax.sub(right, above))
 
 
+@out_sharded
 def triangular(
     key: KeyLike,
     left: ArrayLike,
@@ -214,6 +262,8 @@ def triangular(
     right: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats in [left, right], whose density rises to `mode` and falls from there.
 
@@ -240,8 +290,14 @@ def _wald(key: Any, mean: Any, shape: Shape, dtype: DType) -> Any:
     return lax.select(is_x, x, lax.div(square, x))
 
 
+@out_sharded
 def wald(
-    key: KeyLike, mean: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    mean: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats > 0 of the inverse Gaussian distribution with a given mean and scale 1.
 

@@ -14,6 +14,7 @@ from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.shape import reshape, transpose
 from olympus_core.library.lax.sort import top_k
@@ -49,8 +50,14 @@ def _bernoulli(key: Any, p: Any, shape: Shape, mode: str) -> Array:
     return bernoulli_bools(key, convert(p, dtype), shape, dtype, mode)
 
 
+@out_sharded
 def bernoulli(
-    key: KeyLike, p: ArrayLike = 0.5, shape: ShapeLike | None = None, mode: str = "low"
+    key: KeyLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return bools that are True with probability p; by default of p's shape.
 
@@ -70,7 +77,14 @@ def bernoulli(
 _rademacher = composite(static_argnames=("shape", "dtype"))(random_signs)
 
 
-def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def rademacher(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """-1 or 1, with equal probability; the default dtype is the default integer.
 
     >>> abs(rademacher(key(0), (3,)))
@@ -95,8 +109,14 @@ def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     return convert(tries, dtype)
 
 
+@out_sharded
 def geometric(
-    key: KeyLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Integers >= 1 of probability (1 - p)**(k - 1) * p: the number of tries to the first success.
 
@@ -146,6 +166,7 @@ def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: s
     return reshape(indices, shape, (aval.ndim - 1, *range(aval.ndim - 1)))
 
 
+@out_sharded
 def categorical(
     key: KeyLike,
     logits: ArrayLike,
@@ -153,6 +174,8 @@ def categorical(
     shape: ShapeLike | None = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Indices along `axis`, with probabilities softmax(logits, axis), by the Gumbel-max trick.
 

@@ -21,6 +21,7 @@ from olympus_core.base.errors import ShapeError
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import map as map_
 from olympus_core.library.lax.control import while_loop
@@ -171,8 +172,14 @@ def loggamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
     return _gamma(key, a, shape, dtype, True)
 
 
+@out_sharded
 def gamma(
-    key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0.
 
@@ -182,8 +189,14 @@ def gamma(
     return draw("gamma", gamma_floats, key, shape, dtype, a)
 
 
+@out_sharded
 def loggamma(
-    key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return logarithms of gamma samples, exact near 0.
 
@@ -200,12 +213,15 @@ def _beta(key: Any, a: Any, b: Any, shape: Shape, dtype: DType) -> Any:
     return x / (x + y)
 
 
+@out_sharded
 def beta(
     key: KeyLike,
     a: ArrayLike,
     b: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1).
 
@@ -219,8 +235,14 @@ def _dirichlet(key: Any, alpha: Any, shape: Shape, dtype: DType) -> Any:
     return softmax(loggamma_floats(key, alpha, shape, dtype), -1)
 
 
+@out_sharded
 def dirichlet(
-    key: KeyLike, alpha: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return points of the simplex of density proportional to the product of x**(alpha - 1).
 
@@ -242,8 +264,14 @@ def _chisquare(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
     return 2 * lax.exp(loggamma_floats(key, df / constant(2, dtype), shape, dtype))
 
 
+@out_sharded
 def chisquare(
-    key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats >= 0 of the chi-square distribution of `df` degrees of freedom.
 
@@ -259,12 +287,15 @@ def _f(key: Any, dfnum: Any, dfden: Any, shape: Shape, dtype: DType) -> Any:
     return num / (_chisquare(den_key, dfden, shape, dtype) / dfden)
 
 
+@out_sharded
 def f(
     key: KeyLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Floats >= 0 of the F distribution: the ratio of two chi-square samples over their degrees.
 
@@ -282,8 +313,14 @@ def _t(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
     )
 
 
+@out_sharded
 def t(
-    key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats of Student's t distribution of `df` degrees of freedom.
 
@@ -300,8 +337,14 @@ def _generalized_normal(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     return random_signs(sign_key, shape, dtype) * size**power
 
 
+@out_sharded
 def generalized_normal(
-    key: KeyLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: KeyLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats of density proportional to exp(-|x|**p).
 
@@ -319,8 +362,15 @@ def _ball(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     return x / reshape(length, (*shape[:-1], 1))
 
 
+@out_sharded
 def ball(
-    key: KeyLike, d: int, p: ArrayLike = 2, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: KeyLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return points of the unit ball of the p-norm in `d` dimensions, drawn evenly.
 

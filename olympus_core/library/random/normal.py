@@ -14,6 +14,7 @@ from olympus_core.base.avals import Shape, canonical_shape, shape_of
 from olympus_core.base.dtypes import DType
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
@@ -45,7 +46,14 @@ def _normal_complex(key: Any, shape: Shape, dtype: DType) -> Array:
     return lax.div(lax.complex(real, imag), constant(np.sqrt(2), dtype))
 
 
-def normal(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def normal(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return floats of density exp(-x**2 / 2) / sqrt(2 * pi); complex ones have variance 1 too.
 
     Raises ArgumentError (a ValueError) for a dtype that is neither float nor complex.
@@ -65,12 +73,15 @@ def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> 
     return lax.min(lax.max(x, smallest), largest)
 
 
+@out_sharded
 def truncated_normal(
     key: KeyLike,
     lower: ArrayLike,
     upper: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats of the normal distribution conditioned on (lower, upper).
 
@@ -84,11 +95,14 @@ def _lognormal(key: Any, sigma: Any, shape: Shape, dtype: DType) -> Any:
     return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
 
 
+@out_sharded
 def lognormal(
     key: KeyLike,
     sigma: ArrayLike = _ONE,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """exp(sigma * x) for normal x.
 
@@ -103,7 +117,14 @@ def _maxwell(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.sqrt(reduce_sum_p.bind(squares, axes=(len(shape),)))
 
 
-def maxwell(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def maxwell(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Floats >= 0 of density sqrt(2 / pi) * x**2 * exp(-x**2 / 2): lengths of normal vectors.
 
     >>> maxwell(key(0), (2, 3)).shape

@@ -18,6 +18,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.lax.shape import reshape
@@ -61,7 +62,15 @@ def _shuffle(key: Any, x: Array, axis: int) -> Array:
     return x
 
 
-def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
+@out_sharded
+def permutation(
+    key: KeyLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return `x` with its slices along `axis` in random order; an int x means arange(x).
 
     With `independent` the elements of each line along `axis` get a separate order.

@@ -12,6 +12,7 @@ from olympus_core.base.errors import UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.numpy.creation.fills import full
@@ -80,8 +81,14 @@ def _poisson(key: Any, lam: Any, shape: Shape, dtype: DType) -> Array:
     return where(lam == 0, 0, lax.select(is_small, small, large))
 
 
+@out_sharded
 def poisson(
-    key: KeyLike, lam: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return integers >= 0 of probability lam**k * exp(-lam) / k!, for lam >= 0.
 

@@ -16,6 +16,7 @@ from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.library.random.generators import random_bits, subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
@@ -69,12 +70,13 @@ def constant(value: Any, dtype: DType) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
+@out_sharded
 def bits(
     key: KeyLike,
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return random bits as unsigned integers; the default dtype is uint32 (uint64 with x64).
 
@@ -141,6 +143,7 @@ def _uniform_unit(key: Any, shape: Shape, dtype: DType) -> Array:
     return unit_floats(key, shape, dtype)
 
 
+@out_sharded
 def uniform(
     key: KeyLike,
     shape: ShapeLike = (),
@@ -148,7 +151,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return floats uniform in [minval, maxval).
 
@@ -247,6 +250,7 @@ def _where(mask: Any, yes: Any, no: Any) -> Any:
     return select_n_p.bind(mask, no, yes)
 
 
+@out_sharded
 def randint(
     key: KeyLike,
     shape: ShapeLike,
@@ -254,7 +258,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Integers uniform in [minval, maxval), with bounds that are scalars or broadcast to the shape.
 

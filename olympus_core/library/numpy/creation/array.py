@@ -18,6 +18,7 @@ from olympus_core.base.errors import ArgumentError, DTypeError, ExchangeError, S
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library.device import placed
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.structural import structural
@@ -54,6 +55,7 @@ def _user_level() -> int:
     return level
 
 
+@out_sharded
 @structural()
 def asarray(
     a: Any,
@@ -62,6 +64,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return `a` as an array: `a` itself if it is an array of that dtype.
 
@@ -86,6 +89,7 @@ def asarray(
     return result
 
 
+@out_sharded
 @structural()
 def array(
     object: Any,
@@ -95,6 +99,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """A new array of the values of `object`, with at least `ndmin` dimensions; see `asarray`.
 

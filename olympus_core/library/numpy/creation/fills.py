@@ -13,10 +13,12 @@ from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.library.device import check_device, like, placed
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.promotion import broadcast_to, check_arrays, convert, vary_together
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.primitives.sharding import retyped
 from olympus_core.xla import Device
 
 
@@ -31,6 +33,7 @@ def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
     return put_array(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval, device)
 
 
+@out_sharded
 @structural(1)
 def full(
     shape: ShapeLike,
@@ -38,6 +41,7 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array of `shape` (an int or a sequence of ints) filled with `fill_value`.
 
@@ -55,8 +59,13 @@ def full(
     return _filled(canonical_shape(shape), fill_value, device)
 
 
+@out_sharded
 def zeros(
-    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array of `shape` (an int or a sequence of ints) of zeros; default dtype: float.
 
@@ -66,8 +75,13 @@ def zeros(
     return _filled(canonical_shape(shape), requested_dtype("zeros", dtype).type(0), device)
 
 
+@out_sharded
 def ones(
-    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array of `shape` (an int or a sequence of ints) of ones; default dtype: float.
 
@@ -77,8 +91,13 @@ def ones(
     return _filled(canonical_shape(shape), requested_dtype("ones", dtype).type(1), device)
 
 
+@out_sharded
 def empty(
-    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array of `shape` and `dtype` with unspecified elements (they are 0).
 
@@ -88,6 +107,7 @@ def empty(
     return zeros(shape, dtype, device=device)
 
 
+@out_sharded
 @structural(0, 1)
 def full_like(
     a: ArrayOrKeys,
@@ -96,6 +116,7 @@ def full_like(
     shape: ShapeLike | None = None,
     *,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array filled with a value, by default of the shape, dtype and device of `a`.
 
@@ -107,9 +128,13 @@ def full_like(
     target_dtype = requested_dtype("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)
     value = convert(fill_value, target_dtype, dtype is None and aval.weak_type)
-    return like(vary_together(_filled(size, value), a), a, device)
+    filled = vary_together(_filled(size, value), a)
+    if shape is None and aval.explicit is not None:
+        filled = retyped(filled, aval)
+    return like(filled, a, device)
 
 
+@out_sharded
 @structural()
 def zeros_like(
     a: ArrayOrKeys,
@@ -117,6 +142,7 @@ def zeros_like(
     shape: ShapeLike | None = None,
     *,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array of zeros, by default of the shape, dtype and device of `a`.
 
@@ -126,6 +152,7 @@ def zeros_like(
     return full_like(a, 0, dtype, shape, device=device)
 
 
+@out_sharded
 @structural()
 def ones_like(
     a: ArrayOrKeys,
@@ -133,6 +160,7 @@ def ones_like(
     shape: ShapeLike | None = None,
     *,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return an array of ones, by default of the shape, dtype and device of `a`.
 

@@ -23,6 +23,7 @@ from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.device import placed
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate
@@ -35,6 +36,7 @@ from olympus_core.primitives.shape import iota_p
 from olympus_core.xla import Device
 
 
+@out_sharded
 def arange(
     start: ArrayLike,
     stop: ArrayLike | None = None,
@@ -42,6 +44,7 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: Device | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the numbers `start`, `start + step`, ... below `stop`; one argument is the stop.
 

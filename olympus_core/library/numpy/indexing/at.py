@@ -7,20 +7,23 @@ another behaviour.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.context import state
 from olympus_core.base.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
 from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, IndexLike, NestedArrayLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, with_out_sharding
 from olympus_core.library.lax import indexing as lax
 from olympus_core.library.lax.indexing import Mode, scatter_apply
 from olympus_core.library.lax.shape import broadcast_in_dim, reshape
@@ -45,6 +48,7 @@ from olympus_core.primitives.elementwise.conversion import convert_element_type_
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.primitives.sharding import retyped
 from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slice_p, slice_p
 
 _INT32 = np.dtype("int32")
@@ -80,13 +84,13 @@ class Options(NamedTuple):
 
 
 class UpdateOptions(TypedDict, total=False):
-    """The keywords of an update: its options, and `out_sharding`, which is None."""
+    """The keywords of an update: its options, and the sharding of the result."""
 
     indices_are_sorted: bool
     unique_indices: bool
     mode: Mode
     wrap_negative_indices: bool
-    out_sharding: None
+    out_sharding: OutSharding
 
 
 def _updated(
@@ -103,7 +107,8 @@ def _updated(
     entries, inside = _located(parsed.entries, shape, clip, options.wrap_negative_indices)
     if parsed.nothing or not inside:
         return x
-    if operation.regional and all(map(_is_regional, entries)):
+    is_typed = x.aval.explicit is not None  # a scatter's values need not be split as `x` is
+    if operation.regional and not is_typed and all(map(_is_regional, entries)):
         return _update_region(x, entries, values, operation)
     plan, columns = make_plan(entries, parsed.block, shape)
     values = _fitting(x, values, plan.shape)
@@ -276,6 +281,8 @@ def _scatter(
         values = broadcast_in_dim_p.bind(values, shape=known, broadcast_dimensions=())
     else:
         values = reshape(broadcast_to(values, plan.shape), known)
+    if aval.explicit is not None:
+        values = _split_like(values, aval, plan)
     indices = coordinates(plan, columns, aval.shape, options.wrap_negative_indices)
     result = operation.scatter(
         x,
@@ -287,6 +294,18 @@ def _scatter(
         mode=options.mode,
     )
     return _restored(result, aval)
+
+
+def _split_like(values: Any, aval: ShapedArray, plan: Plan) -> Any:
+    """Return whole values split as the dimensions of the array that they are written to whole."""
+    if any(e is not None for e in spec_of(get_aval(values))):
+        return values
+    windows = [d for d in range(aval.ndim) if d not in plan.collapsed]
+    spec = [None] * len(shape_of(values))
+    for place, d in zip(plan.offset_dims, windows, strict=True):
+        if plan.sizes[d] == aval.shape[d]:
+            spec[place] = spec_of(aval)[d]
+    return retyped(values, get_aval(values).with_sharding(aval.explicit.update(spec=spec)))
 
 
 class IndexUpdateHelper:
@@ -336,11 +355,14 @@ class IndexUpdateRef:
         unique_indices: bool = False,
         mode: Mode = None,
         fill_value: ArrayLike | None = None,
-        out_sharding: None = None,
+        out_sharding: OutSharding = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Return the elements; out of bounds, with mode "fill", `fill_value` (see `lax.gather`)."""
-        return read(
+        return with_out_sharding(
+            ".get",
+            out_sharding,
+            read,
             self.array,
             self.index,
             indices_are_sorted=indices_are_sorted,
@@ -354,12 +376,13 @@ class IndexUpdateRef:
         self,
         values: NestedArrayLike,
         operation: UpdateOperation,
-        out_sharding: None = None,
+        out_sharding: OutSharding = None,
         **options: Any,
     ) -> Array:
         if hasattr(values, "__jax_array__"):
             values = values.__jax_array__()
-        return _updated(self.array, self.index, values, operation, Options(**options))
+        run = functools.partial(_updated, operation=operation, options=Options(**options))
+        return with_out_sharding(".set", out_sharding, run, self.array, self.index, values)
 
     def set(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Return the array with the elements replaced by `values`."""

@@ -20,6 +20,7 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayOrKeys, ShapeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import shape as lax
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.operands import operand
@@ -29,9 +30,15 @@ from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
 broadcast_shapes = lax.broadcast_shapes
 
 
+@out_sharded
 @structural()
 def reshape(
-    a: ArrayOrKeys, shape: ShapeLike, order: str = "C", *, copy: bool | None = None
+    a: ArrayOrKeys,
+    shape: ShapeLike,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the elements of `a` in a new shape; a length of -1 is inferred from the size.
 
@@ -80,8 +87,14 @@ def _fortran(a: Any, sizes: Shape) -> Array:
     return lax.transpose(flat, tuple(range(len(sizes)))[::-1])
 
 
+@out_sharded
 @structural()
-def ravel(a: ArrayOrKeys, order: str = "C") -> Array:
+def ravel(
+    a: ArrayOrKeys,
+    order: str = "C",
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return the elements in one dimension, in row-major order (column-major for "F").
 
     >>> ravel(asarray([[1, 2], [3, 4]]))
@@ -114,8 +127,14 @@ def squeeze(a: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
     return lax.squeeze(a, canonical_axes(axis, aval.ndim))
 
 
+@out_sharded
 @structural()
-def broadcast_to(array: ArrayOrKeys, shape: ShapeLike) -> Array:
+def broadcast_to(
+    array: ArrayOrKeys,
+    shape: ShapeLike,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return `array` broadcast to `shape` by NumPy's rule; raise ShapeError if it is impossible.
 
     >>> broadcast_to(asarray([1, 2]), (2, 2))

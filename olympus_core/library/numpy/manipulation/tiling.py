@@ -18,6 +18,7 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ShapeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import shape as lax
 from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.lax.slicing import slice_in_dim
@@ -46,6 +47,7 @@ def tile(A: ArrayOrKeys, reps: ShapeLike) -> Array:
     return lax.tile(expand_dims(A, tuple(range(rank - aval.ndim))), times)
 
 
+@out_sharded
 @structural()
 def repeat(
     a: ArrayOrKeys,
@@ -53,6 +55,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Repeat each element along an axis (of the flattened array, for None).
 

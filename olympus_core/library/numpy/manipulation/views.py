@@ -9,6 +9,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import DTypeLike, ShapeLike
+from olympus_core.library.explicit import OutSharding
 from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.numpy.elementwise.logic import not_equal
 from olympus_core.library.numpy.manipulation.joining import stack
@@ -81,11 +82,15 @@ def flatten(self: Array, order: str = "C") -> Array:
 
 
 def reshape_method(
-    self: Array, *args: ShapeLike, order: str = "C", copy: bool | None = None
+    self: Array,
+    *args: ShapeLike,
+    order: str = "C",
+    copy: bool | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the elements in a new shape, given as one sequence or as one argument a length."""
     shape: Any = args[0] if len(args) == 1 else args
-    return reshape(self, shape, order)
+    return reshape(self, shape, order, out_sharding=out_sharding)
 
 
 def transpose_method(self: Array, *args: int | Sequence[int] | None) -> Array:

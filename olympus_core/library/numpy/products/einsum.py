@@ -21,6 +21,7 @@ from olympus_core.base.errors import ShapeError, TraceError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import one_axis
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import convert, promote_dtypes
@@ -231,6 +232,7 @@ def _plan(
     return tuple(planner.steps)
 
 
+@out_sharded
 def einsum(
     subscripts: str | ArrayLike | Axes,
     /,
@@ -239,6 +241,7 @@ def einsum(
     optimize: bool | str | Sequence[str | Sequence[int]] = "auto",
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return sums of products, by Einstein's convention.
 

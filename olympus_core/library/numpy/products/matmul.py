@@ -11,6 +11,7 @@ from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import one_axis
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import (
@@ -62,12 +63,14 @@ def _batched(rank: int) -> DotDimensions:
     return ((rank - 1,), (rank - 2,)), (batch, batch)
 
 
+@out_sharded
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the matrix product of arrays of shapes (..., n, k) and (..., k, m): `a @ b`.
 
@@ -138,12 +141,14 @@ def _broadcast_plan(
     return squeezed[0], squeezed[1], dimensions, None if have == sorted(have) else order
 
 
+@out_sharded
 def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the product of a's last axis with b's second to last axis (or only axis).
 
@@ -247,6 +252,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return result
 
 
+@out_sharded
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -254,6 +260,7 @@ def tensordot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the sum of products over pairs of axes.
 

@@ -15,6 +15,7 @@ from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeEr
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import ones, ones_like, zeros
 from olympus_core.library.numpy.creation.ranges import linspace
@@ -33,8 +34,14 @@ from olympus_core.library.promotion import check_arrays, promote_inexact
 Range: TypeAlias = "tuple[ArrayLike, ArrayLike] | Sequence[float] | Array | np.ndarray[Any, Any]"
 
 
+@out_sharded
 def bincount(
-    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the count of each of 0, 1, 2, ... in a vector, or the sum of their `weights`.
 

@@ -1,0 +1,111 @@
+"""Shardings in the types of arrays: types, specs, values and errors are those of JAX."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+from olympus.errors import ShardingTypeError
+from tests.devices.explicit_programs import ROWS, Row
+
+#: JAX raises an error for these, and OLYMPUS has a result
+MORE = {
+    "batched one",
+    "batched other",
+    "cholesky",
+    "qr",
+    "grad sort",
+}
+
+
+def side(module: Any) -> Any:
+    name = module.__name__
+    sharding = importlib.import_module(f"{name}.sharding")
+    explicit = sharding.AxisType.Explicit
+    return types.SimpleNamespace(
+        m=module,
+        np=importlib.import_module(f"{name}.numpy"),
+        lax=importlib.import_module(f"{name}.lax"),
+        sharding=sharding,
+        P=sharding.PartitionSpec,
+        mesh=module.make_mesh((2, 4), ("x", "y"), axis_types=(explicit, explicit)),
+        host=lambda shape: np.ones(shape, np.float32),
+    )
+
+
+OURS, ORACLE = side(olympus), side(jax)
+
+
+def arrays(p: Any, row: Row) -> list[Any]:
+    rng = np.random.default_rng(len(row.name))
+    return [
+        p.m.device_put(
+            rng.standard_normal(shape).astype(np.float32),
+            p.sharding.NamedSharding(p.mesh, p.P(*spec)),
+        )
+        for shape, spec in row.operands
+    ]
+
+
+def typed(p: Any, row: Row) -> list[str] | Exception:
+    """Return the types of a program's results, or its error."""
+    found: list[str] = []
+
+    def traced(*operands: Any) -> Any:
+        out = row.program(p, *operands)
+        found.extend(str(p.m.typeof(x)) for x in p.m.tree_util.tree_leaves(out))
+        return out
+
+    with p.m.set_mesh(p.mesh):
+        try:
+            p.m.jit(traced).trace(*arrays(p, row))
+        except Exception as error:
+            return error
+    return found
+
+
+@functools.cache
+def oracle_types(name: str) -> list[str] | Exception:
+    return typed(ORACLE, next(row for row in ROWS if row.name == name))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_types_and_errors_are_those_of_jax(row: Row) -> None:
+    mine, oracle = typed(OURS, row), oracle_types(row.name)
+    if isinstance(oracle, list) or row.name in MORE:
+        assert not isinstance(mine, Exception), mine
+        assert row.name in MORE or mine == oracle
+    elif type(oracle).__name__ == "ShardingTypeError":
+        assert isinstance(mine, ShardingTypeError), mine
+    else:
+        assert isinstance(mine, type(oracle)), mine
+
+
+def values(p: Any, rows: list[Row]) -> dict[str, Any]:
+    """Run the programs as one, and return their results."""
+
+    def run(operands: dict[str, Any]) -> dict[str, Any]:
+        return {row.name: row.program(p, *operands[row.name]) for row in rows}
+
+    with p.m.set_mesh(p.mesh):
+        return p.m.jit(run)({row.name: arrays(p, row) for row in rows})
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_values_and_shardings_are_those_of_jax(part: int) -> None:
+    rows = [r for r in ROWS if isinstance(oracle_types(r.name), list) and r.name not in MORE]
+    rows = rows[part::4]
+    mine, oracle = values(OURS, rows), values(ORACLE, rows)
+    for row in rows:
+        ours, theirs = (jax.tree.leaves(side[row.name]) for side in (mine, oracle))
+        for x, y in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4, err_msg=row.name)
+            assert str(x.sharding.spec) == str(y.sharding.spec), row.name
+            assert str(olympus.typeof(x)) == str(jax.typeof(y)), row.name
