@@ -1,6 +1,6 @@
 """Meshes of devices, and shardings: the part of an array that each device stores."""
 
-from olympus_core.arrays.mesh_context import abstract_mesh as get_abstract_mesh
+from olympus_core.arrays.mesh_context import abstract_mesh as _abstract_mesh
 from olympus_core.arrays.mesh_context import get_mesh as get_mesh
 from olympus_core.arrays.mesh_context import set_mesh as set_mesh
 from olympus_core.arrays.mesh_context import use_abstract_mesh as use_abstract_mesh
@@ -18,3 +18,5 @@ from olympus_core.xla import MOST_DEVICES as MOST_DEVICES
 from olympus_core.xla import expect_devices as expect_devices
 from olympus_core.xla import more_devices as more_devices
 from olympus_core.xla import topology_devices as topology_devices
+
+get_abstract_mesh = _abstract_mesh

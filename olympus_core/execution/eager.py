@@ -25,6 +25,7 @@ from olympus_core.execution.spmd import (
     ShardedProgram,
     committed_sharding,
     compile_sharded,
+    on_devices,
     placement,
     shardings_in,
     typed_results,
@@ -34,6 +35,7 @@ from olympus_core.ir.primitive import EagerOperation, Primitive
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
+from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import Sharding
 
 _CPU = xla.Target("cpu")
@@ -135,14 +137,32 @@ def _sharded(
     operation: EagerOperation, entry: EntryAttributes, where: Placement, committed: _Shardings = ()
 ) -> ShardedProgram:
     if where.devices is None:
-        raise ShardingError(
-            f"'{operation.name}' has shardings on a mesh without devices alone",
-            hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names)",
-        )
+        where, operation = _on_concrete_mesh(operation, where)
     entry = entry._replace(
         in_shardings=operation.in_shardings, out_shardings=operation.out_shardings
     )
     return compile_sharded(operation.program, entry, where, committed, dict(operation.options))
+
+
+def _on_concrete_mesh(
+    operation: EagerOperation, where: Placement
+) -> tuple[Placement, EagerOperation]:
+    """Return the operation on the devices of a mesh that one of its abstract meshes came from."""
+    meshes = [m.concrete for m in where.meshes if isinstance(m, AbstractMesh)]
+    mesh = next((m for m in meshes if m is not None), None)
+    if mesh is None:
+        raise ShardingError(
+            f"'{operation.name}' has shardings on a mesh without devices alone",
+            hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names), or "
+            "write `with olympus.set_mesh(mesh):`",
+        )
+    ins, outs, all_ = (
+        tuple([on_devices(s, mesh.flat_devices) for s in group])
+        for group in (operation.in_shardings, operation.out_shardings, where.shardings)
+    )
+    named = tuple([s for s in all_ if s is not None])
+    where = where._replace(devices=mesh.flat_devices, shardings=named)
+    return where, operation._replace(in_shardings=ins, out_shardings=outs)
 
 
 _operation = functools.cache(_compile)

@@ -97,7 +97,7 @@ def typed_results(
     requested: Sequence[Sharding | None],
     like: Iterable[Sharding | AnyMesh | None],
 ) -> tuple[Sharding | None, ...]:
-    """Return the shardings of results, where their types determine those that are not requested.
+    """Return the shardings of results: the requested ones, or else the shardings in their types.
 
     They are on a mesh with devices of `like`, or else on an abstract mesh.
     """

@@ -14,7 +14,7 @@ from olympus_core.ir.sharding_rules import (
     Avals,
     Spec,
     ambiguous,
-    axes_of,
+    entry_axes,
     entry_size,
     inserted,
     resized,
@@ -29,14 +29,14 @@ def _reshape_error(x: ShapedArray, shape: Shape) -> ShardingTypeError:
     return ambiguous(f"This reshape to {shape} is not supported", [x], _OUT)
 
 
-def reshaped(x: ShapedArray, shape: Shape, is_permuted: bool) -> Spec:
+def reshaped_spec(x: ShapedArray, shape: Shape, is_permuted: bool) -> Spec:
     """Return the spec of a reshaped array: one dimension may be split, or several merged to one."""
     spec = spec_of(x)
     if all(e is None for e in spec):
         return (None,) * len(shape)
     if [n for n in x.shape if n != 1] == [n for n in shape if n != 1]:
-        kept = iter([e for n, e in zip(x.shape, spec, strict=True) if n != 1])
-        return tuple([None if n == 1 else next(kept) for n in shape])
+        unit_free = iter([e for n, e in zip(x.shape, spec, strict=True) if n != 1])
+        return tuple([None if n == 1 else next(unit_free) for n in shape])
     groups = _groups(x.shape, shape)
     if groups is None:
         raise _reshape_error(x, shape)
@@ -86,16 +86,16 @@ def _distributed(x: ShapedArray, shape: Shape, own: Sequence[Any], sizes: Shape)
         own.pop()
     if None in own:
         raise _reshape_error(x, shape)
-    names = [n for e in own for n in axes_of(e)]
+    names = [n for e in own for n in entry_axes(e)]
     entries = []
     for size in sizes:
-        taken = []
+        names_here = []
         while size > 1 and names:
             size, remainder = divmod(size, entry_size(x.explicit.mesh, names[0]))
             if remainder:
                 raise _reshape_error(x, shape)
-            taken.append(names.pop(0))
-        entries.append(_entry(taken))
+            names_here.append(names.pop(0))
+        entries.append(_entry(names_here))
     if names:
         raise _reshape_error(x, shape)
     return entries

@@ -71,7 +71,7 @@ def with_specs(
     like = next(a.explicit for a in avals if a.explicit is not None)
     typed = []
     for out, spec in zip(outs, specs, strict=True):
-        names = [n for e in spec for n in axes_of(e)]
+        names = [n for e in spec for n in entry_axes(e)]
         if len(set(names)) < len(names):
             text = shaped_text(out, spec)
             raise ambiguous(
@@ -85,7 +85,7 @@ def with_specs(
     return tuple(typed)
 
 
-def axes_of(entry: Any) -> tuple[Any, ...]:
+def entry_axes(entry: Any) -> tuple[Any, ...]:
     """Return the names of an entry."""
     return () if entry is None else entry if entry.__class__ is tuple else (entry,)
 
@@ -93,7 +93,7 @@ def axes_of(entry: Any) -> tuple[Any, ...]:
 def entry_size(mesh: AnyMesh, entry: Any) -> int:
     """Return the number of parts that an entry splits a dimension into."""
     sizes = mesh.shape
-    return math.prod([sizes[n] for n in axes_of(entry)])
+    return math.prod([sizes[n] for n in entry_axes(entry)])
 
 
 def replicated(primitive: Primitive, avals: Avals, outs: Avals) -> list[Spec]:
@@ -111,7 +111,7 @@ def replicated(primitive: Primitive, avals: Avals, outs: Avals) -> list[Spec]:
     return [(None,) * a.ndim for a in outs]
 
 
-def broadcast(name: str, avals: Avals) -> Spec:
+def broadcast_spec(name: str, avals: Avals) -> Spec:
     """Return the spec of a result of operands of equal ranks, whose sizes may be 1; scalars too."""
     arrays = [a for a in avals if a.shape]
     if not arrays:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from olympus_core.ir.trace import Trace
     from olympus_core.ir.typing import ArrayLike, ArraysOrKeys, DTypeLike, IndexLike, ShapeLike
     from olympus_core.library.axes import Axis
+    from olympus_core.library.explicit import OutSharding
     from olympus_core.library.lax.dot import PrecisionLike
     from olympus_core.library.numpy.indexing.at import IndexUpdateHelper
     from olympus_core.xla import Device
@@ -214,6 +215,7 @@ class Array:
             *,
             precision: PrecisionLike = None,
             preferred_element_type: DTypeLike | None = None,
+            out_sharding: OutSharding = None,
         ) -> Array: ...
         def flatten(self, order: str = "C") -> Array: ...
         def max(
@@ -259,16 +261,21 @@ class Array:
             promote_integers: bool = True,
         ) -> Array: ...
         def ptp(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array: ...
-        def ravel(self, order: str = "C") -> Array: ...
+        def ravel(self, order: str = "C", *, out_sharding: OutSharding = None) -> Array: ...
         def repeat(
             self,
             repeats: ArrayLike | Sequence[int],
             axis: int | None = None,
             *,
             total_repeat_length: int | None = None,
+            out_sharding: OutSharding = None,
         ) -> Array: ...
         def reshape(
-            self, *args: ShapeLike, order: str = "C", copy: bool | None = None
+            self,
+            *args: ShapeLike,
+            order: str = "C",
+            copy: bool | None = None,
+            out_sharding: OutSharding = None,
         ) -> Array: ...
         def round(self, decimals: int = 0, out: None = None) -> Array: ...
         def searchsorted(

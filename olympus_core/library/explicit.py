@@ -70,8 +70,8 @@ def _check_types(caller: str, where: NamedSharding) -> None:
     for name in [n for d in range(len(where.spec)) for n in where.spec.axes(d)]:
         if types[name] is not AxisType.Explicit:
             raise ShardingError(
-                f"PartitionSpec passed to {caller} cannot contain axis names that are of type Auto "
-                f"or Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
+                f"PartitionSpec passed to {caller} cannot contain an axis with the type Auto or "
+                f"Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
                 f"{types[name]}"
             )
 

@@ -560,7 +560,8 @@ def lower_eqns(
             module.around = around
         if undecided and eqn.outputs and primitive.has_programs:
             _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
-            if any(v.aval.explicit is not None for v in eqn.outputs):
+        if any(v.aval.explicit is not None for v in eqn.outputs):
+            with module.location(eqn):
                 out = _constrained(ctx, eqn, out)
         if primitive.multiple_results:
             env.update(zip(eqn.outputs, out, strict=True))

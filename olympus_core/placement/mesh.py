@@ -6,9 +6,11 @@ those of JAX's module `jax.sharding`.
 
 from __future__ import annotations
 
+import abc
 import enum
 import math
 import operator
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -70,7 +72,7 @@ def checked_sizes(caller: str, sizes: Any) -> tuple[int, ...]:
     return checked
 
 
-class AnyMesh:
+class AnyMesh(abc.ABC):
     """The common interface of meshes and abstract meshes: ordered, named axes with sizes."""
 
     __slots__ = ("__weakref__", "axis_names", "axis_sizes", "axis_types", "has_explicit_axes")
@@ -205,13 +207,13 @@ class AnyMesh:
         return False
 
     @property
+    @abc.abstractmethod
     def abstract_mesh(self) -> AbstractMesh:
         """The axes without the devices."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def update(self, *, axis_types: AxisType | Sequence[AxisType] | None = None) -> AnyMesh:
         """Return the mesh with some fields replaced."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         """Use this mesh for a PartitionSpec without one in the context, as `set_mesh` does.
@@ -254,7 +256,7 @@ class AbstractMesh(AnyMesh):
     AbstractMesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
     """
 
-    __slots__ = ("_hash", "abstract_device")
+    __slots__ = ("_concrete", "_hash", "abstract_device")
 
     def __init__(
         self,
@@ -268,6 +270,15 @@ class AbstractMesh(AnyMesh):
         #: a description of the devices, which programs may read
         self.abstract_device = abstract_device
         self._hash = hash((self.shape_tuple, self.axis_types))
+        self._concrete: weakref.ref[Mesh] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
+
+    @property
+    def concrete(self) -> Mesh | None:
+        """The mesh of devices that it was made from, if that exists."""
+        return None if self._concrete is None else self._concrete()
 
     @property
     def size(self) -> int:
@@ -351,6 +362,7 @@ class Mesh(AnyMesh):
             raise ShardingError("Mesh needs each device once, and got one twice")
         self._hash = hash((self.flat_devices, self.shape_tuple, self.axis_types))
         self._abstract = AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        self._abstract._concrete = weakref.ref(self)
 
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:

@@ -320,7 +320,12 @@ class NamedSharding(Sharding):
         sizes = self.mesh.shape
         return all(sizes[n] == 1 for i in range(len(self.spec)) for n in self.spec.axes(i))
 
-    def update(self, *, mesh: AnyMesh | None = None, spec: Any = None) -> NamedSharding:
+    def update(
+        self,
+        *,
+        mesh: AnyMesh | None = None,
+        spec: PartitionSpec | Sequence[object] | None = None,
+    ) -> NamedSharding:
         """Return the sharding with another mesh or spec, which may be a sequence of entries."""
         if spec is not None and not isinstance(spec, PartitionSpec):
             spec = PartitionSpec(*spec)

@@ -126,7 +126,7 @@ class Reshape(LinearPrimitive, SingleResult):
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
         is_permuted = params["dimensions"] is not None
-        return [indexed_sharding_rules.reshaped(avals[0], params["new_sizes"], is_permuted)]
+        return [indexed_sharding_rules.reshaped_spec(avals[0], params["new_sizes"], is_permuted)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, (x,), (aval,) = ctx.aval_out, operands, ctx.avals_in

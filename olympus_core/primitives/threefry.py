@@ -127,7 +127,7 @@ class Threefry2x32(MultipleResults):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.broadcast(self.name, avals)] * 2
+        return [sharding_rules.broadcast_spec(self.name, avals)] * 2
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         out = ctx.avals_out[0]

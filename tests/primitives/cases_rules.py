@@ -98,6 +98,14 @@ def _on_two_devices(lax: Any, x: Any) -> Any:
     return lax.with_sharding_constraint(lax.sin(x), sharded((2,), ("i",), (None, "i")))
 
 
+def _resharded(lax: Any, x: Any) -> Any:
+    if lax is jax.lax:  # which needs the mesh in a context around the test
+        return lax.sin(x)
+    sharding = ours((2,), ("i",), (None, "i"))
+    mesh = sharding.mesh.update(axis_types=olympus.sharding.AxisType.Explicit)
+    return olympus.sharding.reshard(lax.sin(x), sharding.update(mesh=mesh))
+
+
 def _inspected(lax: Any, x: Any) -> Any:
     y = lax.sin(x)
     of(lax).debug.inspect_array_sharding(y, callback=_assert_replicated)
@@ -129,6 +137,7 @@ CASES: list[Case] = [
     Case("shard_map", _shard_map, (arg(3, 4),), ("float32", "complex64")),
     Case("pvary", _pvary, (arg(3, 4),)),
     Case("sharding_constraint", _on_two_devices, (arg(3, 4),), ("float32", "complex64")),
+    Case("reshard", _resharded, (arg(3, 4),), ("float32", "complex64")),
     Case("inspect_sharding", _inspected, (arg(3, 4),), ("float32", "complex64")),
     Case("platform_dependent", _platform, (arg(4), arg(4)), label="cpu"),
     Case(

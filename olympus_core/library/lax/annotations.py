@@ -117,7 +117,7 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
         e is not PartitionSpec.UNCONSTRAINED and e != o for e, o in zip(entries, own, strict=True)
     ):
         raise ShardingAssertionError(
-            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            "`with_sharding_constraint` acts as an assert when all axes of mesh have the type "
             f"`Explicit`. The array is {aval.long_name()}, and the sharding has {spec}",
             hint="use olympus.sharding.reshard",
         )

@@ -32,6 +32,7 @@ from olympus_core.library.numpy.manipulation import shapes, transposing, views
 from olympus_core.library.structural import key_classes, structural
 
 if TYPE_CHECKING:
+    from olympus_core.library.explicit import OutSharding
     from olympus_core.xla import Device
 
 UINT32 = np.dtype("uint32")
@@ -170,12 +171,16 @@ class KeyArray:
     if TYPE_CHECKING:  # of keys they return keys
 
         def reshape(
-            self, *args: ShapeLike, order: str = "C", copy: bool | None = None
+            self,
+            *args: ShapeLike,
+            order: str = "C",
+            copy: bool | None = None,
+            out_sharding: OutSharding = None,
         ) -> KeyArray: ...
         def transpose(self, *args: int | Sequence[int] | None) -> KeyArray: ...
         def flatten(self, order: str = "C") -> KeyArray: ...
         def copy(self, order: str | None = None) -> KeyArray: ...
-        def ravel(self, order: str = "C") -> KeyArray: ...
+        def ravel(self, order: str = "C", *, out_sharding: OutSharding = None) -> KeyArray: ...
         def squeeze(self, axis: int | Sequence[int] | None = None) -> KeyArray: ...
         def swapaxes(self, axis1: int, axis2: int) -> KeyArray: ...
         def take(

@@ -116,7 +116,7 @@ class Elementwise(SingleResult):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.broadcast(self.name, avals)]
+        return [sharding_rules.broadcast_spec(self.name, avals)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
