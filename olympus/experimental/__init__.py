@@ -12,5 +12,6 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import ode as ode
     from olympus.experimental import pjit as pjit
     from olympus.experimental import shard_map as shard_map
+    from olympus.experimental import sparse as sparse
 else:
-    __getattr__, __dir__ = _on_demand(__name__, "mesh_utils", "ode", "pjit", "shard_map")
+    __getattr__, __dir__ = _on_demand(__name__, "mesh_utils", "ode", "pjit", "shard_map", "sparse")

@@ -28,6 +28,7 @@ NAMESPACES = [
     ".example_libraries.stax",
     ".experimental.mesh_utils",
     ".experimental.ode",
+    ".experimental.sparse",
     ".extend",
     ".extend.linear_util",
     ".ffi",

@@ -231,6 +231,29 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.experimental.mesh_utils.create_device_mesh": ("devices return", "devices"),
     "olympus.experimental.mesh_utils.create_hybrid_device_mesh": ("devices return", "devices"),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
+    "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.BCOO.sum": (
+        "axis dtype return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.BCSR.transpose": ("return", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.JAXSparse.sum": (
+        "args kwargs return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.JAXSparse.transpose": (
+        "return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.grad": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.jacfwd": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.jacobian": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.jacrev": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.random_bcoo": ("kwds", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.value_and_grad": (
+        "kwargs return",
+        "trees of sparse and dense arrays",
+    ),
     "olympus.stages.Compiled.prepared": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Compiled.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Lowered.compiler_ir": (

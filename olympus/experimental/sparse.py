@@ -1,0 +1,57 @@
+"""`olympus.experimental.sparse`: sparse arrays, of coordinates or of compressed rows."""
+
+from olympus_core.library.sparse.base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from olympus_core.library.sparse.base import JAXSparse as JAXSparse
+from olympus_core.library.sparse.base import SparseEfficiencyError as SparseEfficiencyError
+from olympus_core.library.sparse.base import SparseEfficiencyWarning as SparseEfficiencyWarning
+from olympus_core.library.sparse.compressed import BCSR as BCSR
+from olympus_core.library.sparse.compressed import bcsr_broadcast_in_dim as bcsr_broadcast_in_dim
+from olympus_core.library.sparse.compressed import bcsr_concatenate as bcsr_concatenate
+from olympus_core.library.sparse.compressed import bcsr_dot_general as bcsr_dot_general
+from olympus_core.library.sparse.compressed import bcsr_extract as bcsr_extract
+from olympus_core.library.sparse.compressed import bcsr_fromdense as bcsr_fromdense
+from olympus_core.library.sparse.compressed import bcsr_sum_duplicates as bcsr_sum_duplicates
+from olympus_core.library.sparse.compressed import bcsr_todense as bcsr_todense
+from olympus_core.library.sparse.coordinates import BCOO as BCOO
+from olympus_core.library.sparse.coordinates import bcoo_extract as bcoo_extract
+from olympus_core.library.sparse.coordinates import bcoo_fromdense as bcoo_fromdense
+from olympus_core.library.sparse.coordinates import bcoo_sort_indices as bcoo_sort_indices
+from olympus_core.library.sparse.coordinates import bcoo_sum_duplicates as bcoo_sum_duplicates
+from olympus_core.library.sparse.coordinates import bcoo_todense as bcoo_todense
+from olympus_core.library.sparse.coordinates import bcoo_transpose as bcoo_transpose
+from olympus_core.library.sparse.creation import empty as empty
+from olympus_core.library.sparse.creation import eye as eye
+from olympus_core.library.sparse.creation import random_bcoo as random_bcoo
+from olympus_core.library.sparse.creation import todense as todense
+from olympus_core.library.sparse.derivatives import grad as grad
+from olympus_core.library.sparse.derivatives import jacfwd as jacfwd
+from olympus_core.library.sparse.derivatives import jacobian as jacobian
+from olympus_core.library.sparse.derivatives import jacrev as jacrev
+from olympus_core.library.sparse.derivatives import value_and_grad as value_and_grad
+from olympus_core.library.sparse.matrices import COO as COO
+from olympus_core.library.sparse.matrices import CSC as CSC
+from olympus_core.library.sparse.matrices import CSR as CSR
+from olympus_core.library.sparse.matrices import coo_fromdense as coo_fromdense
+from olympus_core.library.sparse.matrices import coo_matmat as coo_matmat
+from olympus_core.library.sparse.matrices import coo_matvec as coo_matvec
+from olympus_core.library.sparse.matrices import coo_todense as coo_todense
+from olympus_core.library.sparse.matrices import csr_fromdense as csr_fromdense
+from olympus_core.library.sparse.matrices import csr_matmat as csr_matmat
+from olympus_core.library.sparse.matrices import csr_matvec as csr_matvec
+from olympus_core.library.sparse.matrices import csr_todense as csr_todense
+from olympus_core.library.sparse.operators import install as _install
+from olympus_core.library.sparse.products import bcoo_dot_general as bcoo_dot_general
+from olympus_core.library.sparse.products import (
+    bcoo_dot_general_sampled as bcoo_dot_general_sampled,
+)
+from olympus_core.library.sparse.products import bcoo_multiply_dense as bcoo_multiply_dense
+from olympus_core.library.sparse.products import bcoo_multiply_sparse as bcoo_multiply_sparse
+from olympus_core.library.sparse.shapes import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
+from olympus_core.library.sparse.shapes import bcoo_concatenate as bcoo_concatenate
+from olympus_core.library.sparse.shapes import bcoo_dynamic_slice as bcoo_dynamic_slice
+from olympus_core.library.sparse.shapes import bcoo_reduce_sum as bcoo_reduce_sum
+from olympus_core.library.sparse.shapes import bcoo_reshape as bcoo_reshape
+from olympus_core.library.sparse.shapes import bcoo_rev as bcoo_rev
+from olympus_core.library.sparse.shapes import bcoo_slice as bcoo_slice
+from olympus_core.library.sparse.shapes import bcoo_squeeze as bcoo_squeeze
+from olympus_core.library.sparse.shapes import bcoo_update_layout as bcoo_update_layout

@@ -1,0 +1,1 @@
+"""`olympus.experimental.sparse`: sparse arrays, of coordinates or of compressed rows."""
