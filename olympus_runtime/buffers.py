@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,3 +43,78 @@ def result_handler(place: OneDevice) -> Any:
         return _jax.array_result_handler(aval, place, True, _skip_checks=True)
     except TypeError:  # jaxlib 0.12 removed the argument, and the checks
         return _jax.array_result_handler(aval, place, True)
+
+
+class _Dispatch(NamedTuple):
+    """What jaxlib needs to make a call without Python; it reads these fields by name."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: tuple[Any, ...]
+    out_shardings: tuple[Any, ...]
+    out_avals: tuple[ArrayType, ...]
+    out_committed: tuple[bool, ...]
+    kept_var_bitvec: tuple[bool, ...]
+    in_device_local_layouts: tuple[None, ...]
+    const_args: tuple[()] = ()
+
+
+_registry = _jax.pytree.default_registry()
+_states: list[Any] = []
+
+
+def _set_states() -> None:
+    """Set the switches that jaxlib reads in a call, as they are by default; JAX sets them too."""
+    if _states or "jax._src.config" in sys.modules:
+        return
+    states = [_jax.config.Config(name, False) for name in ("disable_jit", "enable_x64")]
+    states.append(_jax.config.Config("post_hook", None))
+    _jax.jax_jit.set_disable_jit_state(states[0])
+    _jax.jax_jit.set_enable_x64_state(states[1])
+    _jax.jax_jit.set_post_hook_state(states[2])
+    _states.extend(states)
+
+
+def is_wide(dtype: np.dtype[Any]) -> bool:
+    """Return True for a dtype that a call in jaxlib may narrow: one of 64 bits."""
+    return dtype.name in ("int64", "uint64", "float64", "complex128")
+
+
+def dispatched(
+    raw: Any,
+    place: OneDevice,
+    num_arguments: int,
+    results: Sequence[ArrayType],
+    run: Callable[..., tuple[Any, ...]],
+    is_known: Callable[[Sequence[Any]], bool],
+) -> Callable[..., tuple[Any, ...]]:
+    """Return `run`, which runs an executable, as a function that jaxlib calls without Python.
+
+    `run` makes the first call with arguments of one kind: their Python types, dtypes and shapes.
+    If `is_known` is True for these, they are buffers on the device of `place`, or NumPy arrays that
+    jaxlib does not narrow, in the order of the executable; it makes later calls itself. Both return
+    a buffer for each of `results`. The executable may not write over its arguments.
+    """
+    _set_states()
+    _, structure = _registry.flatten((0,) * len(results))
+    data = _Dispatch(
+        raw,
+        structure,
+        (place,) * num_arguments,
+        (place,) * len(results),
+        tuple(results),
+        (True,) * len(results),
+        (True,) * num_arguments,
+        (None,) * num_arguments,
+    )
+
+    def first(*arrays: Any) -> tuple[Any, ...]:
+        return run(*arrays), data if is_known(arrays) else None, False
+
+    def refused(*_: Any) -> Any:
+        raise TypeError("jaxlib cannot put these arguments on the device")
+
+    function: Callable[..., tuple[Any, ...]] = _jax.pjit(
+        "call", run, first, [], [], object(), _registry, refused
+    )
+    return function

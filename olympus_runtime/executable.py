@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from olympus_runtime.bindings import JaxRuntimeError, _jax
-from olympus_runtime.buffers import ArrayType, OneDevice, result_handler
+from olympus_runtime.buffers import ArrayType, OneDevice, dispatched, is_wide, result_handler
 from olympus_runtime.checks import check_donation, compare_types, program_types
 from olympus_runtime.cpu import ensure_lapack
 from olympus_runtime.errors import ArtifactError, CompileError
 from olympus_runtime.host_functions import HANDLER, HostFunctions, check_calls
 from olympus_runtime.manifest import ArrayInfo, Signature
-from olympus_runtime.messages import artifact_error, clean, execution_error
+from olympus_runtime.messages import artifact_error, clean
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -82,8 +82,12 @@ def _first(client: Any) -> Any:
     return _jax.DeviceList((client.local_devices()[0],))
 
 
+#: A program: flat arguments in, flat buffers out.
+Buffers = Callable[..., tuple[Any, ...]]
+
+
 class RunningProgram:
-    """An executable with its device: flat arrays in, flat arrays out."""
+    """An executable with its device."""
 
     def __init__(self, raw: Any, signature: Signature, *, has_effects: bool = False) -> None:
         """Check the executable against the signature; calls wait for its effects if it has any.
@@ -111,27 +115,55 @@ class RunningProgram:
             (ArrayType(a.shape, a.dtype), _COPY if a.donated else _SHARE)
             for a in signature.arguments
         ]
+        self._raw = raw
+        wide = any(is_wide(a.dtype) for a in signature.arguments)
+        donates = any(a.donated for a in signature.arguments)
+        self._may_dispatch = not (has_effects or donates or wide)
 
-    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run the program on arrays of the types of the signature, and wait for the results.
+    def function(self, arrays_of: Callable[[Sequence[Any]], Sequence[Array]]) -> Buffers:
+        """Return the program as a function of flat arguments, which returns flat buffers.
 
-        A result is read-only, and shares the runtime's memory. An argument that is not donated is
-        not copied if its memory is aligned. Several threads may call.
+        `arrays_of` returns the arrays for the arguments of a call, of the types of the signature.
+        It is not called again for NumPy arrays and scalars of these types: jaxlib knows them.
 
-        Raises:
-          BackendError: the program fails.
-          CompileError: the memory is too small.
+        An argument that is not donated is not copied if its memory is aligned. Several threads may
+        call. Errors are those of jaxlib, for `values`.
         """
-        put, place, devices = _jax.batched_device_put, self._place, self._devices
+
+        def run(*leaves: Any) -> tuple[Any, ...]:
+            return self._buffers(arrays_of(leaves))
+
+        def is_known(leaves: Sequence[Any]) -> bool:
+            return all(
+                isinstance(x, np.ndarray | np.generic)
+                and (x.dtype, x.shape) == (type_.dtype, type_.shape)
+                for x, (type_, _) in zip(leaves, self._inputs, strict=True)
+            )
+
+        if not self._may_dispatch:
+            return run
+        results = [ArrayType(r.shape, r.dtype) for r in self._results]
+        count = len(self._inputs)
         try:
-            inputs = [
-                put(type_, place, [array], devices, True, False, semantics, True)
-                for array, (type_, semantics) in zip(arrays, self._inputs, strict=True)
-            ]
-            outputs = self._run(inputs).consume_with_handlers(self._handlers)
-            return list(map(_value, outputs, self._results))
-        except (JaxRuntimeError, ValueError) as exc:
-            raise execution_error(exc) from None
+            fast = dispatched(self._raw, self._place, count, results, run, is_known)
+        except (TypeError, ValueError, AttributeError):  # another version of jaxlib
+            return run
+
+        def call(*leaves: Any) -> tuple[Any, ...]:
+            for x in leaves:  # jaxlib reads the bytes in native order
+                if isinstance(x, np.ndarray) and not x.dtype.isnative:
+                    return run(*leaves)
+            return fast(*leaves)
+
+        return call
+
+    def _buffers(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
+        put, place, devices = _jax.batched_device_put, self._place, self._devices
+        inputs = [
+            put(type_, place, [array], devices, True, False, semantics, True)
+            for array, (type_, semantics) in zip(arrays, self._inputs, strict=True)
+        ]
+        return tuple(self._run(inputs).consume_with_handlers(self._handlers))
 
 
 def _waiting(raw: Any) -> Callable[[Sequence[Any]], Any]:
@@ -145,8 +177,11 @@ def _waiting(raw: Any) -> Callable[[Sequence[Any]], Any]:
     return run
 
 
-def _value(buffer: Any, result: ArrayInfo) -> Array:
-    """Return the value of a buffer as a read-only array; wait until it is computed."""
+def value(buffer: Any, result: ArrayInfo) -> Array:
+    """Return the value of a buffer as a read-only array; wait until it is computed.
+
+    The array shares the runtime's memory, if NumPy knows its dtype.
+    """
     buffer.block_until_ready()  # the buffer protocol ends the process if the memory is missing
     try:
         return np.asarray(memoryview(buffer))
@@ -155,5 +190,5 @@ def _value(buffer: Any, result: ArrayInfo) -> Array:
     if buffer.platform() == "cpu" and not result.dtype.name.startswith(("int", "uint", "float4")):
         content = ctypes.string_at(buffer.unsafe_buffer_pointer(), result.bytes)
         return np.frombuffer(content, result.dtype).reshape(result.shape)
-    value: Array = buffer._single_device_array_to_np_array_did_copy()[0]  # it may import jax
-    return value
+    copied: Array = buffer._single_device_array_to_np_array_did_copy()[0]  # it may import jax
+    return copied

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from olympus_runtime.arguments import ArgumentMatcher
+from olympus_runtime.bindings import JaxRuntimeError
 from olympus_runtime.bundle_file import BundleFile, program_manifest
-from olympus_runtime.errors import SignatureError
-from olympus_runtime.executable import Array, RunningProgram
+from olympus_runtime.errors import OlympusError, SignatureError
+from olympus_runtime.executable import Array, RunningProgram, value
 from olympus_runtime.manifest import ArrayInfo, Signature, StoredExecutable, type_text
+from olympus_runtime.messages import execution_error
 
 #: The dtypes of Python's numbers; without a dtype of their own they also take the wider one.
 _PYTHON = {
@@ -41,14 +43,13 @@ class Program:
     ) -> None:
         self.path, self.manifest = file.path, program_manifest(file)
         self.backend, self.executable = backend, stored
-        self._run = run
         self._matcher = ArgumentMatcher(self.manifest.function, self.signature)
-        arguments = self.signature.arguments
-        self._types = [(a.dtype, a.shape) for a in arguments]
+        self._results = self.signature.results
         self._result_tree = self.signature.result_tree
         self._is_single = self._result_tree.kind == "leaf"
         args, named = self.signature.argument_tree.items
         self._is_flat = not named.items and all(node.kind == "leaf" for node in args.items)
+        self._run = run.function(self._arrays)
 
     @property
     def signature(self) -> Signature:
@@ -69,25 +70,36 @@ class Program:
         Raises SignatureError (a TypeError) that lists the arguments of another type or structure,
         BackendError if the program fails, and CompileError if the memory is too small.
         """
-        if self._is_flat and not kwargs and len(args) == len(self._types):
-            leaves: Sequence[Any] = args
-        else:
-            leaves = self._matcher.leaves(args, kwargs)
-        results = self.flat(leaves)
-        return results[0] if self._is_single else self._result_tree.build(iter(results))
+        leaves = args if self._is_flat and not kwargs else self._matcher.leaves(args, kwargs)
+        if not self._is_single:
+            return self._result_tree.build(iter(self.flat(leaves)))
+        try:
+            (buffer,) = self._run(*leaves)
+            return value(buffer, self._results[0])
+        except OlympusError:
+            raise
+        except (JaxRuntimeError, ValueError) as exc:
+            raise execution_error(exc) from None
 
     def flat(self, leaves: Sequence[Any]) -> Sequence[Array]:
         """Return the results of a call in flattened order, for arguments in flattened order.
 
         Raises as a call.
         """
-        for x, (dtype, shape) in zip(leaves, self._types, strict=True):
-            if x.__class__ is not np.ndarray or x.dtype != dtype or x.shape != shape:
-                return self._run(self._converted(leaves))
-        return self._run(leaves)
+        try:
+            return list(map(value, self._run(*leaves), self._results))
+        except OlympusError:
+            raise
+        except (JaxRuntimeError, ValueError) as exc:
+            raise execution_error(exc) from None
 
-    def _converted(self, leaves: Sequence[Any]) -> list[Array]:
-        """Return the arguments as arrays of the program's types."""
+    def _arrays(self, leaves: Sequence[Any]) -> list[Array]:
+        """Return the arguments as arrays of the program's types.
+
+        Raises SignatureError for arguments of another type or number.
+        """
+        if len(leaves) != len(self.signature.arguments):
+            leaves = self._matcher.leaves(tuple(leaves), {})
         arrays, wrong = [], []
         for x, argument in zip(leaves, self.signature.arguments, strict=True):
             array = _as_array(x, argument)
