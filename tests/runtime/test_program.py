@@ -194,3 +194,55 @@ def test_both_loaders_share_the_runtime(bundle: Path) -> None:
     from olympus_runtime.cpu import cpu_client as same_client
 
     assert cpu_client() is same_client()
+
+
+def test_later_calls_accept_and_refuse_the_same_arguments(tmp_path: Path) -> None:
+    """jaxlib makes the later calls with arguments of a known kind, without a check of OLYMPUS."""
+    traced = olympus.jit(lambda x, n: lax.mul(x, lax.convert_element_type(n, "float32"))).trace(
+        struct(3), struct(dtype="int32")
+    )
+    program, x = olympus_runtime.load(save(tmp_path / "f.olympus", traced)), np.arange(3.0)
+    single = x.astype("float32")
+    for _ in range(3):
+        for value, n in (
+            (single, np.int32(2)),
+            (single, 2),
+            (x, np.int64(2)),
+            (single.astype(">f4"), np.array(2, "int32")),
+            (np.asfortranarray(np.stack([single] * 2))[0], np.int32(2)),
+        ):
+            np.testing.assert_array_equal(program(value, n), [0, 2, 4])
+        for wrong in ((single[:2], 2), (single, 2.5), (single, np.int16(2)), (single,), (None, 2)):
+            with pytest.raises(TypeError):
+                program(*wrong)
+
+
+def test_the_switches_of_jax_change_no_call(tmp_path: Path) -> None:
+    path = save(tmp_path / "f.olympus", olympus.jit(lambda x: lax.mul(x, 2.0)).trace(struct(2)))
+    source = f"""
+import numpy as np
+import olympus_runtime
+program = olympus_runtime.load({str(path)!r})
+x = np.ones(2)
+shown = [program(x), program(x.astype("float32"))]
+import jax
+for name in ("jax_enable_x64", "jax_disable_jit"):
+    jax.config.update(name, True)
+    shown += [program(x), program(x.astype("float32")), jax.jit(lambda y: y + 1)(x)]
+print(*[f"{{v.dtype}} {{v[0]:g}}" for v in shown], sep=", ")
+"""
+    jax_results = ["float32 2", "float32 2", "float64 2"] * 2
+    assert python(source, tmp_path) == ", ".join(["float32 2"] * 2 + jax_results) + "\n"
+
+
+def test_another_jaxlib_runs_the_program_step_by_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise TypeError("another version")
+
+    monkeypatch.setattr("olympus_runtime.executable.dispatched", refuse)
+    traced = olympus.jit(lambda x: (lax.mul(x, 2.0), x)).trace(struct(2))
+    program = olympus_runtime.load(save(tmp_path / "f.olympus", traced))
+    for _ in range(2):
+        np.testing.assert_array_equal(program(np.ones(2, "float32"))[0], [2, 2])
