@@ -89,6 +89,11 @@ class Source(NamedTuple):
         """The name scope: `outer/inner`."""
         return self.scope
 
+    @property
+    def traceback(self) -> Source:
+        """The mark itself, under the name by which programs for JAX pass it on."""
+        return self
+
     def position(self) -> Position | None:
         """Return the file, line and column of the mark, or None when no user frame was found."""
         if self.code is None or isinstance(self.code, Position):

@@ -102,10 +102,6 @@ class UserPrimitive(Primitive, metaclass=_IsPrimitive):
         with using_trace(trace):
             return trace.process(self, list(args), rest[-1])
 
-    def get_bind_params(self, params: dict[str, Any]) -> Any:
-        """Return the parameters of an equation as `bind` takes them."""
-        return params
-
     def impl(self, *args: Any, **params: Any) -> Any:
         """Return the results for concrete values; raise UnsupportedError without `def_impl`."""
         self._absent(f"Evaluation rule for '{self.name}' not implemented")

@@ -6,6 +6,7 @@ variable in a dict of its own.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import struct
 import weakref
@@ -92,6 +93,19 @@ def exact(value: Any) -> Any:
     return kind, value.tobytes() if isinstance(value, np.generic) else value
 
 
+class EqnContext:
+    """The context of an equation as programs for JAX read it; a program here records none."""
+
+    compute_type: str | None = None
+    threefry_partitionable = True
+    xla_metadata: dict[str, Any] | None = None
+
+    @property
+    def manager(self) -> contextlib.AbstractContextManager[None]:
+        """A context that restores it."""
+        return contextlib.nullcontext()
+
+
 class Eqn:
     """`outputs = primitive[params] inputs`, and its source line in the user's program.
 
@@ -131,6 +145,11 @@ class Eqn:
     def source_info(self) -> Source:
         """The source line in the user's program; its `name_stack` is the name scope."""
         return self.source
+
+    @property
+    def ctx(self) -> EqnContext:
+        """The context that the equation was bound in, under JAX's name: it changes nothing."""
+        return EqnContext()
 
     @property
     def effects(self) -> frozenset[Primitive]:

@@ -242,6 +242,20 @@ class Primitive:
         """Apply the primitive under the current trace."""
         return state.trace.process(self, args, params)
 
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Return the results for concrete values, whatever the current trace is."""
+        return type(state).trace.process(self, args, params)
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> Any:
+        """Return (the result's type, or a list of them; the effects), as JAX's primitives do."""
+        outs = self.out_avals(avals, params)
+        effects = frozenset([self] if self.is_effect else [])
+        return (list(outs) if self.multiple_results else outs[0]), effects
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of an equation as `bind` takes them."""
+        return params
+
     def out_avals(self, avals: Avals, params: dict[str, Any]) -> Avals:
         """Return the results' avals: `abstract`, cached by avals and first-order parameters."""
         return self._abstract(avals, params) if self.higher_order else self.kind(avals, params).outs

@@ -1,0 +1,76 @@
+"""Source lines and name scopes of operations, under JAX's names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from olympus_core.base import source
+from olympus_core.base.context import state, switched
+from olympus_core.base.source import Source, name_scope
+
+
+def current() -> Source:
+    """Return the mark of the user's running line and of its name scope."""
+    return source.current_location()
+
+
+def new_source_info() -> Source:
+    """Return the mark of no line."""
+    return Source(None, 0, "")
+
+
+def current_name_stack() -> str:
+    """Return the name scope around the call: "outer/inner".
+
+    >>> with named_scope("outer"):
+    ...     current_name_stack()
+    'outer'
+    """
+    scope: str = state.scope
+    return scope
+
+
+def new_name_stack(name: str = "") -> str:
+    """Return a name scope of one name."""
+    return name
+
+
+def extend_name_stack(name: str) -> contextlib.AbstractContextManager[None]:
+    """Within the context, or as a decorator, put operations into a scope; see `named_scope`."""
+    return name_scope(name)
+
+
+@contextlib.contextmanager
+def set_name_stack(name_stack: str) -> Iterator[None]:
+    """Within the context, put operations into a scope, in place of the scope around it."""
+    with switched("scope", str(name_stack)):
+        yield
+
+
+def reset_name_stack() -> contextlib.AbstractContextManager[None]:
+    """Within the context, put operations into no scope."""
+    return set_name_stack("")
+
+
+def summarize(source_info: Any, num_frames: int = 1) -> str:
+    """Return the line of an operation as text: `file:line:column (function)`.
+
+    >>> summarize(make_jaxpr(lambda x: 2 * x)(1.0).eqns[0].source_info)
+    '...:1:... (<lambda>)'
+    """
+    position = source_info.position()
+    if position is None:
+        return "unknown"
+    return f"{position.file}:{position.line}:{position.column} ({position.function})"
+
+
+@contextlib.contextmanager
+def user_context(traceback: Any, *, name_stack: Any = None) -> Iterator[None]:
+    """Within the context, give operations the line of a `Source`; None leaves their own."""
+    if not isinstance(traceback, Source):
+        yield
+        return
+    with source.using_location(traceback):
+        yield
