@@ -8,10 +8,13 @@ from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.callbacks import io_callback as io_callback
 
 if _typing.TYPE_CHECKING:
+    from olympus.experimental import layout as layout
     from olympus.experimental import mesh_utils as mesh_utils
     from olympus.experimental import ode as ode
     from olympus.experimental import pjit as pjit
     from olympus.experimental import shard_map as shard_map
     from olympus.experimental import sparse as sparse
 else:
-    __getattr__, __dir__ = _on_demand(__name__, "mesh_utils", "ode", "pjit", "shard_map", "sparse")
+    __getattr__, __dir__ = _on_demand(
+        __name__, "layout", "mesh_utils", "ode", "pjit", "shard_map", "sparse"
+    )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import state
-from olympus_core.base.errors import UsageError
+from olympus_core.base.errors import ArgumentError, UsageError
 from olympus_core.execution.spmd import typed_results
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
@@ -21,6 +23,8 @@ from olympus_core.jit.sharded_calling import (
     Shardings,
     argument_shardings,
 )
+from olympus_core.library.device import default_backend
+from olympus_core.placement.sharding import SingleDeviceSharding
 from olympus_core.stages.stages import Interface, Lowered, Traced
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
@@ -98,6 +102,8 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     keep_unused: bool = True,
+    device: xla.Device | None = None,
+    backend: str | None = None,
     compiler_options: Options | None = None,
 ) -> Jit[_P, _R]: ...
 @overload
@@ -113,6 +119,8 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     keep_unused: bool = True,
+    device: xla.Device | None = None,
+    backend: str | None = None,
     compiler_options: Options | None = None,
 ) -> Callable[[Callable[_P, _R]], Jit[_P, _R]]: ...
 def jit(
@@ -127,6 +135,8 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     keep_unused: bool = True,
+    device: xla.Device | None = None,
+    backend: str | None = None,
     compiler_options: Options | None = None,
 ) -> Jit[_P, _R] | Callable[[Callable[_P, _R]], Jit[_P, _R]]:
     """Return a function that is traced, compiled and run as one program.
@@ -144,6 +154,8 @@ def jit(
     tree prefix of the arguments (a tuple) and of the result, with shardings and None for
     unspecified. An array with another explicit sharding is refused; any other array is moved. In a
     function that is being traced they are constraints.
+
+    `device`, or the first device of a `backend`, is the sharding of all arguments and results.
 
     Raises UsageError for a function that cannot be called, or options naming no argument;
     ArgumentError for an invalid sharding; and, when it is called, ShardingError for a sharding that
@@ -163,6 +175,8 @@ def jit(
             donate_argnames=donate_argnames,
             inline=inline,
             keep_unused=keep_unused,
+            device=device,
+            backend=backend,
             compiler_options=compiler_options,
         )
         return decorator
@@ -171,9 +185,38 @@ def jit(
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiling = named_options(compiler_options)
     options = options._replace(inline=bool(inline), compiler_options=compiling)
+    where = _on_device(device, backend, in_shardings, out_shardings)
+    if where is not None:
+        in_shardings = out_shardings = where
     if in_shardings is None and out_shardings is None:
         return Jit(fun, options)
     return ShardedJit(fun, options, Shardings.of(in_shardings, out_shardings))
+
+
+def _on_device(
+    device: xla.Device | None, backend: str | None, ins: Any, outs: Any
+) -> SingleDeviceSharding | None:
+    """Return the sharding of a requested device or backend; None without a request."""
+    if device is None and backend is None:
+        return None
+    warnings.warn(
+        "backend and device argument on jit is deprecated: put the arguments on the device with "
+        "device_put",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    if ins is not None or outs is not None:
+        raise ArgumentError(
+            "If backend or device is specified on jit, then in_shardings and out_shardings should "
+            "not be specified."
+        )
+    if device is not None and backend is not None:
+        raise ArgumentError(
+            f"can't specify both a device and a backend for jit, got {device=} and {backend=}"
+        )
+    if device is None and backend == default_backend():
+        return None
+    return SingleDeviceSharding(xla.devices(backend)[0] if device is None else device)
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ from olympus_core.base.avals import ShapedArray, get_aval, register_aval
 from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
+from olympus_core.placement.layout import Format, row_major
 from olympus_core.placement.sharding import Index, Sharding, SingleDeviceSharding
 
 #: The dtypes that NumPy exports by DLPack, as its type characters.
@@ -64,6 +65,11 @@ class DeviceArray(Array):
     def sharding(self) -> Sharding:
         """The sharding of the array: the whole array on one device."""
         return SingleDeviceSharding(self.device)
+
+    @property
+    def format(self) -> Format:
+        """The layout of the array, row-major, and its sharding."""
+        return row_major(self.aval.ndim, self.sharding)
 
     @property
     def committed(self) -> bool:

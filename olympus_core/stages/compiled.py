@@ -25,6 +25,7 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.ir.tracer import Tracer
+from olympus_core.placement.layout import row_major
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
@@ -274,6 +275,22 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """The sharding of each array of the result, in the structure of the result."""
         return self.out_tree.unflatten([self._one_device()] * len(self.signature.out_avals))
+
+    @property
+    def input_formats(self) -> Any:
+        """The `Format` of each argument, in the structure (args, kwargs): all are row-major."""
+        return self._formats(self.signature.in_avals, self.in_tree, self.input_shardings)
+
+    @property
+    def output_formats(self) -> Any:
+        """The `Format` of each array of the result, in its structure: all are row-major."""
+        return self._formats(self.signature.out_avals, self.out_tree, self.output_shardings)
+
+    def _formats(
+        self, avals: Sequence[ShapedArray], treedef: tree.PyTreeDef, shardings: Any
+    ) -> Any:
+        places = treedef.flatten_up_to(shardings)
+        return treedef.unflatten(row_major(a.ndim, s) for a, s in zip(avals, places, strict=True))
 
     def _one_device(self) -> Sharding | None:
         here = isinstance(self.executable, xla.Executable)
