@@ -37,6 +37,7 @@ from olympus_core.base.context import debug_nans as debug_nans
 from olympus_core.base.context import disable_jit as disable_jit
 from olympus_core.base.context import enable_checks as enable_checks
 from olympus_core.base.context import enable_x64 as enable_x64
+from olympus_core.base.context import explain_cache_misses as explain_cache_misses
 from olympus_core.base.context import (
     include_full_tracebacks_in_locations as include_full_tracebacks_in_locations,
 )
@@ -47,6 +48,16 @@ from olympus_core.base.context import source_root as source_root
 from olympus_core.base.dtypes import float0 as float0
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.base.source import name_scope as _name_scope
+from olympus_core.base.transfer_guards import transfer_guard as transfer_guard
+from olympus_core.base.transfer_guards import (
+    transfer_guard_device_to_device as transfer_guard_device_to_device,
+)
+from olympus_core.base.transfer_guards import (
+    transfer_guard_device_to_host as transfer_guard_device_to_host,
+)
+from olympus_core.base.transfer_guards import (
+    transfer_guard_host_to_device as transfer_guard_host_to_device,
+)
 from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
 from olympus_core.control.checkpoint import checkpoint as checkpoint
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
@@ -59,6 +70,7 @@ from olympus_core.library.callbacks import pure_callback as pure_callback
 from olympus_core.library.device import block_until_ready as block_until_ready
 from olympus_core.library.device import clear_caches as clear_caches
 from olympus_core.library.device import default_backend as default_backend
+from olympus_core.library.device import default_device as default_device
 from olympus_core.library.device import device_count as device_count
 from olympus_core.library.device import device_get as device_get
 from olympus_core.library.device import device_put as device_put

@@ -80,7 +80,6 @@ _WITHOUT_MEANING = frozenset(
         "exec_time_optimization_effort",
         "experimental_name_stack",
         "experimental_unsafe_xla_runtime_errors",
-        "explain_cache_misses",
         "explicit_x64_dtypes",
         "export_calling_convention_version",
         "export_deserialize_expired_versions",
@@ -159,11 +158,8 @@ _WITHOUT_MEANING = frozenset(
         "traceback_filtering",
         "traceback_in_locations_limit",
         "tracer_error_num_traceback_frames",
-        "transfer_guard",
-        "transfer_guard_device_to_device",
-        "transfer_guard_device_to_host",
-        "transfer_guard_host_to_device",
         "unique_mhlo_module_names",
+        "transfer_guard",
         "use_cpp_shard_args",
         "use_direct_linearize",
         "use_emit_pipeline_primitive",
@@ -206,6 +202,11 @@ class Config:
 
         >>> config.update("jax_enable_x64", True)
         """
+        if str(name).removeprefix("jax_").removeprefix("olympus_") == "transfer_guard":
+            for direction in ("device_to_device", "device_to_host", "host_to_device"):
+                self.update(f"transfer_guard_{direction}", value)
+            self._unused["transfer_guard"] = value
+            return
         option = self._option(name)
         if option in SWITCHES:
             set_process(option, _checked(option, value))

@@ -14,7 +14,9 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, register_aval
+from olympus_core.base.context import state
 from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError
+from olympus_core.base.transfer_guards import guard_to_device
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.layout import Format, row_major
@@ -285,9 +287,11 @@ def put_array(x: Any, aval: ShapedArray | None = None, device: Any = None) -> De
     """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
 
     Raises DTypeError for a value that is not an array or has no elements, RangeError for a Python
-    int that does not fit.
+    int that does not fit, and MachineError if a `transfer_guard` refuses the copy.
     """
     aval = (aval or get_aval(x)).without_sharding()
+    if state.transfer_guard_host_to_device != "allow":
+        guard_to_device(aval)
     if x.__class__ is DeviceArray:
         x = x.numpy()
     elif isinstance(x, int) and dtypes.kind(aval.dtype) in "iu":

@@ -54,10 +54,16 @@ class Context(threading.local):
     enable_checks: Switch[bool] = False
     enable_x64: TracedSwitch[bool] = _switched_on("OLYMPUS_ENABLE_X64")
     include_full_tracebacks_in_locations: TracedSwitch[bool] = False
+    explain_cache_misses: Switch[bool] = False
     log_compiles: Switch[bool] = False
     numpy_dtype_promotion: TracedSwitch[str] = "standard"
     numpy_rank_promotion: TracedSwitch[str] = "allow"
+    transfer_guard_device_to_device: Switch[str] = "allow"
+    transfer_guard_device_to_host: Switch[str] = "allow"
+    transfer_guard_host_to_device: Switch[str] = "allow"
 
+    #: the user requested the copies of arrays to devices, by `device_put`
+    is_explicit_transfer: Value[bool] = False
     #: the interpreter that primitives bind to; `eager` sets the process's
     trace: Value[Any]
     #: the names and sizes of the named axes, outermost first
@@ -103,8 +109,12 @@ def surroundings() -> tuple[Any, ...]:
     return _surroundings(state)
 
 
+_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 #: the switches with names for values; the others, except the precision, are True or False
-_CHOICES = {
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "transfer_guard_device_to_device": _GUARDS,
+    "transfer_guard_device_to_host": _GUARDS,
+    "transfer_guard_host_to_device": _GUARDS,
     "numpy_dtype_promotion": ("standard", "strict"),
     "numpy_rank_promotion": ("allow", "warn", "raise"),
 }
@@ -320,6 +330,17 @@ def checking_leaks() -> contextlib.AbstractContextManager[None]:
     Array(6, dtype=int32, weak_type=True)
     """
     return check_tracer_leaks()
+
+
+def explain_cache_misses(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, log each tracing of a function as a warning of the logger "olympus".
+
+    The message has the types of the arguments, and the number of kinds of arguments before.
+
+    >>> with explain_cache_misses():
+    ...     y = jit(lambda x: 2 * x)(3)  # logs that '<lambda>' was not traced before
+    """
+    return switched("explain_cache_misses", checked("explain_cache_misses", enable))
 
 
 def log_compiles(enable: bool = True) -> contextlib.AbstractContextManager[None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import logging
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +33,7 @@ from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
+_logger = logging.getLogger("olympus")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -289,6 +291,13 @@ class StagedFunction(Generic[_P, _R]):
         key = (arguments.in_tree, arguments.avals, static, surroundings())
         call = self._calls.get(key)
         if call is None:
+            if state.explain_cache_misses:
+                types = ", ".join([a.long_name() for a in arguments.avals])
+                _logger.warning(
+                    "TRACING CACHE MISS: '%s' is traced for (%s); %d other kinds of arguments are "
+                    "known",
+                    self.name, types, len(self._calls),
+                )  # fmt: skip
             call = self._call_of(self.trace_program(arguments))
             if not any(isinstance(c, Tracer) for c in call.consts):  # they have one outer trace
                 self._calls[key] = call

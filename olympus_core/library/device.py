@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import platform as host
 import sys
+from collections.abc import Iterator
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -14,7 +16,8 @@ from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_ar
 from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.context import switched
+from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -115,6 +118,25 @@ def process_indices(backend: str | None = None) -> list[int]:
     return [0]
 
 
+@contextlib.contextmanager
+def default_device(new_val: xla.Device | str | None) -> Iterator[None]:
+    """Within the context, put arrays on a device: the first one of the CPU, as without it.
+
+    Raises BackendError for an absent platform, and UnsupportedError for another device: put arrays
+    on it with `device_put`.
+
+    >>> with default_device(devices("cpu")[0]):
+    ...     x = numpy.arange(3)
+    """
+    device = devices(new_val)[0] if isinstance(new_val, str) else new_val
+    if device not in (None, xla.default_device()):
+        raise UnsupportedError(
+            f"default_device needs the first device of the CPU, and got {device!r:.80}",
+            hint="put arrays on a device with device_put, or pass a sharding",
+        )
+    yield
+
+
 host_count, host_id, host_ids = process_count, process_index, process_indices
 
 
@@ -162,7 +184,8 @@ def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
     leaves, treedef = tree.flatten(x)
     full = treedef.unflatten(range(len(leaves)))
     where = tree.prefix_leaves("device_put", "device", device, full)
-    placed = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]
+    with switched("is_explicit_transfer", True):
+        placed = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]
     return treedef.unflatten(placed)
 
 

@@ -67,8 +67,10 @@ NAMESAKES = (
 #: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
 #: `jit` stages a function or one of JAX, `command` is the click command of each module of commands,
 #: `main` starts each process, `load` reads a bundle or an ONNX model, `trace` and `result_types`
-#: are for functions of JAX and for modules of PyTorch, `export` for functions and such modules
+#: are for functions of JAX and for modules of PyTorch, `export` for functions and such modules,
+#: `Format` is that of an array in memory or of a float
 SHARED = {
+    "Format",
     *("compare", "jit", "load", "command", "main", "structure", "evaluate"),
     *("trace", "result_types", "export"),
 }
