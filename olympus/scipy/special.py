@@ -1,5 +1,8 @@
 """`olympus.scipy.special`: special functions, and sums of exponentials."""
 
+import typing as _typing
+
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.scipy.special.entropy import entr as entr
 from olympus_core.library.scipy.special.entropy import kl_div as kl_div
 from olympus_core.library.scipy.special.entropy import log_softmax as log_softmax
@@ -38,3 +41,24 @@ from olympus_core.library.scipy.special.incomplete import gammainc as gammainc
 from olympus_core.library.scipy.special.incomplete import gammaincc as gammaincc
 from olympus_core.library.scipy.stats.normal import ndtri as ndtri
 from olympus_core.library.softmax import logsumexp as logsumexp
+
+if _typing.TYPE_CHECKING:
+    from olympus_core.library.scipy.special.integrals import bernoulli as bernoulli
+    from olympus_core.library.scipy.special.integrals import dawsn as dawsn
+    from olympus_core.library.scipy.special.integrals import erfcx as erfcx
+    from olympus_core.library.scipy.special.integrals import exp1 as exp1
+    from olympus_core.library.scipy.special.integrals import expi as expi
+    from olympus_core.library.scipy.special.integrals import expn as expn
+    from olympus_core.library.scipy.special.integrals import fresnel as fresnel
+    from olympus_core.library.scipy.special.integrals import sici as sici
+    from olympus_core.library.scipy.special.integrals import spence as spence
+else:
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        elsewhere={
+            "olympus_core.library.scipy.special.integrals": (
+                *("bernoulli", "dawsn", "erfcx", "exp1", "expi"),
+                *("expn", "fresnel", "sici", "spence"),
+            ),
+        },
+    )

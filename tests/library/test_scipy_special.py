@@ -1,0 +1,126 @@
+"""Integrals of olympus.scipy.special: errors in ulps against SciPy, and derivatives against JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy
+import jax.scipy.special
+import numpy as np
+import pytest
+import scipy.special
+
+import olympus as ox
+import olympus.scipy.special
+from olympus.errors import ArgumentError
+from tests.library.oracle import Row, check, row
+
+SCIPY = {ox.numpy: olympus.scipy.special, jax.numpy: jax.scipy.special}
+INF, NAN = np.inf, np.nan
+#: by function: where it is computed, and the greatest errors in ulps of float64 and float32; expi
+#: only where SciPy itself is exact to some ulps, and at zeros of the functions only near them
+GRIDS: dict[str, tuple[Any, float, float]] = {
+    "erfcx": (np.r_[-5:30:500j, 1e3, 1e20, INF, NAN], 8, 16),
+    "dawsn": (np.r_[-30:30:601j, 0, 1e-8, 1e10, NAN], 16, 16),
+    "exp1": (np.r_[1e-6:30:700j, 0, -1, 80, INF, NAN], 16, 16),
+    "expi": (np.r_[-30:-1e-3:300j, 1e-6:0.2:50j, 0.6:12:300j, 0, INF, NAN], 24, 24),
+    "spence": (np.r_[0:0.9:300j, 1.1:10:300j, 1, 1e5, 1e-8, -1, NAN], 32, 32),
+    "sici": (np.r_[1e-3:0.5:100j, 0.7:3:200j, 3.8:6:100j, 0, -3, NAN], 32, 32),
+    "fresnel": (np.r_[-9:9:801j, 0, 1e-3, -INF, INF, NAN], 16, 16),
+}
+
+
+def ulps(actual: Any, expected: Any, dtype: Any) -> Any:
+    """Return the errors in units of the dtype's relative precision; equal values have none."""
+    a, b = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
+    info = np.finfo(dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(a - b) / np.maximum(np.abs(b), info.tiny) / info.eps
+    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, error)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", GRIDS)
+def test_errors_in_ulps(name: str, dtype: Any) -> None:
+    grid, *bounds = GRIDS[name]
+    x = grid.astype(dtype)
+    with ox.enable_x64(dtype is np.float64):
+        results = ox.jit(getattr(olympus.scipy.special, name))(x)
+    expected = getattr(scipy.special, name)(x.astype(np.float64))
+    pairs = (
+        zip(results, expected, strict=True) if isinstance(results, tuple) else [(results, expected)]
+    )
+    for result, reference in pairs:
+        assert result.dtype == dtype
+        with np.errstate(over="ignore"):
+            errors = ulps(result, np.asarray(reference).astype(dtype), dtype)
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= bounds[dtype is np.float32], (x[worst], errors[worst])
+
+
+def test_exponential_integrals_of_integer_order() -> None:
+    n = np.arange(12)[:, None]
+    x = np.r_[0, 1e-6:1:40j, 1.0001:50:60j, 600, INF]
+    with ox.enable_x64(True):
+        result = ox.jit(olympus.scipy.special.expn)(n, x)
+    errors = ulps(result, scipy.special.expn(n, x), np.float64)
+    assert errors.max() < 64, np.argwhere(errors == errors.max())
+    with ox.enable_x64(True):
+        outside = olympus.scipy.special.expn(np.array([1, -1]), np.array([-1.0, 1]))
+    assert np.isnan(outside).all()
+
+
+def test_bernoulli_numbers() -> None:
+    for n in (0, 1, 2, 7, 60):
+        with ox.enable_x64(True):
+            result = olympus.scipy.special.bernoulli(n)
+        np.testing.assert_allclose(result, scipy.special.bernoulli(max(n, 2))[: n + 1], rtol=1e-11,
+                                   atol=1e-11)  # fmt: skip
+    assert np.isinf(olympus.scipy.special.bernoulli(300)[-1])
+    with pytest.raises(ValueError, match="n >= 0"):
+        olympus.scipy.special.bernoulli(-1)
+
+
+POINTS = np.asarray([0.3, 0.8, 1.7, 2.5, 4.5])
+
+
+def slopes(name: str, *first: Any) -> Row:
+    """Return a row of the derivatives of all results."""
+
+    def call(m: Any, x: Any) -> Any:
+        package = ox if m is ox.numpy else jax
+
+        def total(x: Any) -> Any:
+            values = getattr(SCIPY[m], name)(*first, x)
+            values = values if isinstance(values, tuple) else (values,)
+            return sum(((i + 1) * v).sum() for i, v in enumerate(values))
+
+        return package.grad(total)(x)
+
+    return row(f"slopes of {name}", call, POINTS, rtol=1e-6, atol=1e-8)
+
+
+def test_derivatives() -> None:
+    with ox.enable_x64(True), jax.enable_x64(True):
+        check([*[slopes(name) for name in GRIDS if name != "spence"], slopes("expn", 3)])
+        for name in GRIDS:
+            function = getattr(olympus.scipy.special, name)
+            ox.test_util.check_grads(function, (POINTS,), 2, rtol=1e-5, atol=1e-5)
+
+
+def test_types_and_errors() -> None:
+    one = np.asarray([1], np.int32)
+    check(
+        [
+            *[row(f"ints {n}", lambda m, x, n=n: getattr(SCIPY[m], n)(x), one, rtol=1e-5)
+              for n in GRIDS if n != "spence"],
+            *[row(f"half {n}", lambda m, x, n=n: getattr(SCIPY[m], n)(x), one.astype("float16"))
+              for n in ("dawsn", "fresnel")],
+        ]
+    )  # fmt: skip
+    for name in GRIDS:
+        function = getattr(olympus.scipy.special, name)
+        assert ox.numpy.asarray(function(ox.numpy.bfloat16(1.5))).dtype == "bfloat16"
+        with pytest.raises(ArgumentError, match=f"{name} does not support complex"):
+            function(1j)
