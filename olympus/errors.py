@@ -9,6 +9,7 @@ from olympus_core.base.errors import ArgumentError as ArgumentError
 from olympus_core.base.errors import ArtifactError as ArtifactError
 from olympus_core.base.errors import BackendError as BackendError
 from olympus_core.base.errors import CallbackError as CallbackError
+from olympus_core.base.errors import CheckError as CheckError
 from olympus_core.base.errors import CompileError as CompileError
 from olympus_core.base.errors import ConcretizationError as ConcretizationError
 from olympus_core.base.errors import ConfigError as ConfigError

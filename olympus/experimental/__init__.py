@@ -8,6 +8,7 @@ from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.callbacks import io_callback as io_callback
 
 if _typing.TYPE_CHECKING:
+    from olympus.experimental import checkify as checkify
     from olympus.experimental import layout as layout
     from olympus.experimental import mesh_utils as mesh_utils
     from olympus.experimental import ode as ode
@@ -16,5 +17,12 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import sparse as sparse
 else:
     __getattr__, __dir__ = _on_demand(
-        __name__, "layout", "mesh_utils", "ode", "pjit", "shard_map", "sparse"
+        __name__,
+        "checkify",
+        "layout",
+        "mesh_utils",
+        "ode",
+        "pjit",
+        "shard_map",
+        "sparse",
     )

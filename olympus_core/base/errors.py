@@ -23,6 +23,7 @@ __all__ = [
     "ArtifactError",
     "BackendError",
     "CallbackError",
+    "CheckError",
     "CompileError",
     "ConcretizationError",
     "ConfigError",
@@ -211,6 +212,18 @@ class PaddingError(TraceError):
 
 class DeviceMemoryError(CompileError):
     """Raised when a program does not fit the memory of the device that it is compiled for."""
+
+
+class CheckError(OlympusError, ValueError):
+    """Raised when a check of a program fails; `location` is the user's "file:line"."""
+
+    exit_code = 1
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, location: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.location = location
 
 
 class CallbackError(BackendError):

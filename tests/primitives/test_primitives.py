@@ -75,15 +75,10 @@ def test_every_primitive_has_a_row() -> None:
     # A symbolic size creates `dimension_value`: tests/lowering/test_symbolic_library.py tests it.
     # A call of an exported program is `call_exported`: tests/export tests it.
     # The functions that `ffi_call` calls are not those of all platforms: tests/extension tests it.
-    others = {
-        "jit",
-        "block",
-        "custom_vjp_backward",
-        "opaque",
-        "dimension_value",
-        "call_exported",
-        "ffi_effect_call",
-    }
+    # Functions of the process are called: tests/control/test_host_calls.py tests the calls.
+    # `checkify` replaces `check`: tests/library/test_checkify.py tests it.
+    others = {"check", "debug_callback", "io_callback", "pure_callback", "ffi_effect_call"}
+    others |= {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value", "call_exported"}
     missing = {p.name for p in op.every()} - covered - others
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 

@@ -79,7 +79,17 @@ PACKAGE_ORDERS = ("olympus_runtime", "olympus_core", "olympus_cli")
 #: A reader keeps this many folders in mind
 MAX_FOLDERS = 25
 # The folders of the library, each of which imports only itself and those before it.
-NAMESPACES = ["lax", "numpy", "special", "random", "nn", "scipy", "sparse", "example_libraries"]
+NAMESPACES = [
+    "lax",
+    "numpy",
+    "special",
+    "random",
+    "nn",
+    "scipy",
+    "sparse",
+    "example_libraries",
+    "checkify",
+]
 DOORS = {
     "jaxlib": (
         *(

@@ -299,6 +299,9 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.debug.log": ("args kwargs return", "values to print"),
     "olympus.debug.print": ("args kwargs return", "values to print"),
     "olympus.debug.visualize_array_sharding": ("arr", "an array of any library"),
+    "olympus.experimental.checkify.check": ("pred fmt_args fmt_kwargs", "values to print"),
+    "olympus.experimental.checkify.debug_check": ("pred fmt_args fmt_kwargs", "values to print"),
+    "olympus.experimental.checkify.checkify": ("return", "the result of a user's function"),
     "olympus.experimental.io_callback": (
         "result_shape_dtypes args sharding kwargs return",
         "a user's function",

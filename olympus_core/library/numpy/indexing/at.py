@@ -138,8 +138,11 @@ def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[
             if not length:
                 raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
             index = e + length if e < 0 and wrap else e
-            inside = inside and (clip or 0 <= index < length)
-            e = min(max(index, 0), length - 1)
+            if state.keeps_indices and not 0 <= index < length:
+                e = np.asarray(e, np.int32)
+            else:
+                inside = inside and (clip or 0 <= index < length)
+                e = min(max(index, 0), length - 1)
         located.append(e)
         axis += 1
     return located, inside

@@ -96,7 +96,9 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
             position = e + length if e < 0 and wrap else e
             if not length:
                 raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
-            if clip or 0 <= position < length:
+            if state.keeps_indices and not 0 <= position < length:
+                e = np.asarray(e, _INT32)
+            elif clip or 0 <= position < length:
                 e = min(max(position, 0), length - 1)
             else:
                 e, arrays = np.asarray(length, _INT32), True
