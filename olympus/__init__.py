@@ -86,6 +86,7 @@ from olympus_core.library.device import process_count as process_count
 from olympus_core.library.device import process_index as process_index
 from olympus_core.library.device import process_indices as process_indices
 from olympus_core.library.shard_map import shard_map as shard_map
+from olympus_core.library.shard_map import smap as smap
 from olympus_core.placement.sharding import NamedSharding as NamedSharding
 from olympus_core.placement.sharding import P as P
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision

@@ -12,6 +12,7 @@ the derivative inside is each device's own.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,10 +24,11 @@ from olympus_core.ir import trace
 from olympus_core.ir.dce_cse import restrict
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, unrecorded_axes_in_program
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
+from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.lowering.divergence import Parts, Unequal
 from olympus_core.lowering.module import Manual
-from olympus_core.placement.mesh import AnyMesh, Mesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
+from olympus_core.placement.mesh import AnyMesh, AxisType, Mesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, typed_sharding
 from olympus_core.primitives.collective import split_along, summed
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.transforms.evaluate import evaluate
@@ -52,12 +54,23 @@ def spec_axes(spec: PartitionSpec) -> frozenset[Any]:
     return frozenset(name for d in range(len(spec)) for name in spec.axes(d))
 
 
-def local_aval(aval: ShapedArray, spec: PartitionSpec, mesh: AnyMesh, checked: bool) -> ShapedArray:
+def local_aval(
+    aval: ShapedArray,
+    spec: PartitionSpec,
+    mesh: AnyMesh,
+    manual: Collection[Any],
+    checked: bool,
+) -> ShapedArray:
     """Return the type of one device's part of an array in the body."""
     sizes = mesh.shape
     shape = [n // math.prod(sizes[name] for name in spec.axes(d)) for d, n in enumerate(aval.shape)]
     varying = aval.vma | spec_axes(spec) if checked else aval.vma
-    return aval.update(shape=tuple(shape), vma=varying)
+    local = aval.without_sharding().update(shape=tuple(shape), vma=varying)
+    explicit: NamedSharding | None = aval.explicit
+    if explicit is None:
+        return local
+    inner = explicit.mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+    return local.with_sharding(typed_sharding(explicit.update(mesh=inner), aval.ndim))
 
 
 def global_aval(
@@ -66,7 +79,14 @@ def global_aval(
     """Return the type of the array that consists of the parts of all devices."""
     sizes = mesh.shape
     shape = [n * math.prod(sizes[name] for name in spec.axes(d)) for d, n in enumerate(aval.shape)]
-    return aval.update(shape=tuple(shape), vma=aval.vma - frozenset(manual))
+    vma = aval.vma - frozenset(manual)
+    whole = aval.without_sharding().update(shape=tuple(shape), vma=vma)
+    if not mesh.has_explicit_axes:
+        return whole
+    outer = {axis[0]: AxisType.Manual for axis in trace.manual_axes() if axis[0] not in manual}
+    entries = [(*spec.axes(d), *entry_axes(e)) for d, e in enumerate(spec_of(aval))]
+    sharding = NamedSharding(mesh.abstract_mesh.update_axis_types(outer), PartitionSpec(*entries))
+    return whole.with_sharding(typed_sharding(sharding, aval.ndim))
 
 
 def manual_naming(mesh: AnyMesh, manual: Collection[Any], checked: bool) -> trace.naming:
@@ -228,11 +248,19 @@ class ShardMap(MultipleResults):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], tuple[int | None, ...]]:
+        spmd = batched.spmd
+        if spmd is not None:
+            used = frozenset[Any]().union(*map(spec_axes, params["in_specs"] + params["out_specs"]))
+            if used & set(spmd):
+                raise ShardingError("vmap spmd_axis_name cannot appear in shard_map in_specs")
+            parts = math.prod([params["mesh"].shape[n] for n in spmd])
+            batched = batched._replace(size=batched.size // parts)
         with self._naming(params):
             program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims))
+        insert = functools.partial(_inserted, entry=spmd)
         specs = {
-            "in_specs": tuple(map(_inserted, params["in_specs"], dims)),
-            "out_specs": tuple(map(_inserted, params["out_specs"], out_dims)),
+            "in_specs": tuple(map(insert, params["in_specs"], dims)),
+            "out_specs": tuple(map(insert, params["out_specs"], out_dims)),
         }
         return self.bind(*args, **(params | specs | {"olympuspr": program})), out_dims
 
@@ -291,12 +319,12 @@ def _selected_specs(specs: Sequence[PartitionSpec], mask: Sequence[bool]) -> Spe
     return tuple(s for s, c in zip(specs, mask, strict=True) if c)
 
 
-def _inserted(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
-    """Return the spec of an array with one more axis, which is not sharded."""
+def _inserted(spec: PartitionSpec, dim: int | None, entry: Any) -> PartitionSpec:
+    """Return the spec of an array with one more axis, which is split by `entry`, if any."""
     if dim is None:
         return spec
     entries = [*spec, *[None] * (dim - len(spec))]
-    entries.insert(dim, None)
+    entries.insert(dim, entry)
     return PartitionSpec(*entries)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
 from olympus_core.base.errors import DTypeError, SignatureError, UsageError
 from olympus_core.base.source import function_name, look_like
@@ -28,7 +28,6 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.tracer import Tracer
-from olympus_core.placement.sharding import typed_sharding
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
@@ -177,13 +176,6 @@ class _Call(NamedTuple):
     out_tree: tree.PyTreeDef
 
 
-def _aval_of(x: Any) -> ShapedArray:
-    if isinstance(x, ShapeDtypeStruct):
-        aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
-        return aval.with_sharding(typed_sharding(x.sharding, aval.ndim)) if x.sharding else aval
-    return get_aval(x)
-
-
 _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
 
 
@@ -261,7 +253,7 @@ class StagedFunction(Generic[_P, _R]):
             kwargs = {n: x for n, x in kwargs.items() if n not in options.static_argnames}
         leaves, in_tree = data.flatten_data((args, kwargs))
         try:
-            avals = tuple([_aval_of(x) for x in leaves])
+            avals = tuple([get_aval(x) for x in leaves])
         except DTypeError:
             raise self._not_an_array(args, kwargs) from None
         return Arguments(leaves, avals, in_tree, tuple(static))
@@ -381,7 +373,7 @@ class StagedFunction(Generic[_P, _R]):
     def _not_an_array(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SignatureError:
         for path, x in tree.flatten_with_path((args, kwargs))[0]:
             try:
-                _aval_of(x)
+                get_aval(x)
             except DTypeError:
                 where = tree.keystr(path[1:])
                 return SignatureError(

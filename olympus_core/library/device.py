@@ -23,7 +23,7 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.jit import calling
 from olympus_core.placement.sharding import NamedSharding, Sharding, SingleDeviceSharding
-from olympus_core.primitives.sharding import sharding_constraint_p
+from olympus_core.primitives.sharding import reshard_p, sharding_constraint_p
 from olympus_core.transforms import staging
 from olympus_runtime.version import __version__
 
@@ -52,9 +52,11 @@ def placed(x: Array, device: Any) -> Array:
     Raises ArgumentError for a value that is not a device.
     """
     sharding = check_device(device)
-    if sharding is None or not isinstance(x, DeviceArray):
-        return x
-    return put_on(x, sharding)
+    if isinstance(x, DeviceArray):
+        return x if sharding is None else put_on(x, sharding)
+    if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
+        return reshard_p.bind(x, sharding=sharding)
+    return x
 
 
 def like(x: Array, prototype: Any, device: Any) -> Array:
@@ -175,8 +177,10 @@ def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
 
     def leaf(value: Any, sharding: Sharding | None) -> Any:
         if isinstance(value, Tracer):
-            constrained = isinstance(sharding, NamedSharding)
-            return sharding_constraint_p.bind(value, sharding=sharding) if constrained else value
+            if not isinstance(sharding, NamedSharding):
+                return value
+            primitive = reshard_p if sharding.mesh.has_explicit_axes else sharding_constraint_p
+            return primitive.bind(value, sharding=sharding)
         if sharding is None:
             return value if isinstance(value, DeviceArray) else put_array(value)
         return put_on(value, sharding)

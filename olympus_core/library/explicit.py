@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
 from olympus_core.arrays.mesh_context import abstract_mesh, concrete_like, using_mesh
@@ -217,8 +217,12 @@ def _own_spec(x: Any) -> PartitionSpec:
 
 
 def auto_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
-) -> Any:
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: Hashable | tuple[Hashable, ...] | None = None,
+    out_sharding: Any = None,
+) -> Callable[..., Any]:
     """Return `f` with axes of the mesh of the type `Auto`: the compiler shards its operations.
 
     `axes` are names, by default all axes of the mesh of the context. The results get the sharding
@@ -248,8 +252,12 @@ def auto_axes(
 
 
 def explicit_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
-) -> Any:
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: Hashable | tuple[Hashable, ...] | None = None,
+    in_sharding: Any = None,
+) -> Callable[..., Any]:
     """Return `f` with axes of the mesh of the context of the type `Explicit`.
 
     The arguments get the sharding `in_sharding`, a tree prefix of them, which a call may pass by

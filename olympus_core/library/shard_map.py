@@ -20,6 +20,7 @@ from olympus_core.control.shard_map import (
 )
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.placement.mesh import AnyMesh, as_tuple
 from olympus_core.placement.sharding import PartitionSpec
 from olympus_core.primitives.collective import varying
@@ -29,6 +30,16 @@ from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_o
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _WHOLE = PartitionSpec()
+
+
+class _Infer:
+    """The argument `in_specs` of specs from the types of arguments."""
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+Infer = _Infer()
 
 
 class _Mapping(NamedTuple):
@@ -56,7 +67,7 @@ def shard_map(
     /,
     *,
     mesh: AnyMesh | None = ...,
-    in_specs: Any,
+    in_specs: Any = ...,
     out_specs: Any,
     axis_names: Collection[Hashable] = ...,
     check_vma: bool = ...,
@@ -67,7 +78,7 @@ def shard_map(
     /,
     *,
     mesh: AnyMesh | None = ...,
-    in_specs: Any,
+    in_specs: Any = ...,
     out_specs: Any,
     axis_names: Collection[Hashable] = ...,
     check_vma: bool = ...,
@@ -77,7 +88,7 @@ def shard_map(
     /,
     *,
     mesh: AnyMesh | None = None,
-    in_specs: Any,
+    in_specs: Any = Infer,
     out_specs: Any,
     axis_names: Collection[Hashable] = frozenset(),
     check_vma: bool = True,
@@ -88,6 +99,7 @@ def shard_map(
     `out_specs` a tree prefix of the result.  In `f`, a dimension that a spec splits has the length
     of a part; parts of results are joined again.  An array with an axis that its spec does not name
     is the same on all devices along it.  Collectives in `f` refer to the axes by their names.
+    Without `in_specs`, along explicit axes, they are those in the types of the arguments.
 
     `axis_names` are the axes to map over, by default all of the mesh; along the others the compiler
     shards arrays in `f` as elsewhere.  The default mesh is the mesh of the surrounding `shard_map`,
@@ -112,6 +124,53 @@ def shard_map(
     if f is None:
         return functools.partial(_mapped, *options)
     return _mapped(*options, f)
+
+
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: Any = Infer,
+    out_axes: Any,
+    axis_name: Hashable,
+) -> Callable[..., Any]:
+    """Map `f` over one axis of the mesh of the context: `shard_map` with numbers of dimensions.
+
+    `in_axes` is the number of the dimension that the axis splits, None for an argument that it does
+    not split, or a tuple with a tree prefix of these for each argument; by default they are those
+    in the types of the arguments, along an explicit axis.  `out_axes` is a tree prefix of the
+    result.  Without `f` the result is a decorator.
+
+    Raises ArgumentError for other values, and the errors of `shard_map`.
+
+    >>> with set_mesh(make_mesh((2,), ("x",))):
+    ...     smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")(
+    ...         array([1.0, 3.0]))
+    Array([-1.,  1.], dtype=float32, sharding=P('x',))
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, list | tuple):
+        raise ArgumentError(
+            f"smap axis_name should be a `str` or a `Hashable`, and is {axis_name!r:.60}"
+        )
+    is_valid = in_axes is None or in_axes is Infer or isinstance(in_axes, int | tuple)
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        leaves = [] if axes is Infer else tree.leaves(axes)
+        if not is_valid or any(not isinstance(axis, int) for axis in leaves):
+            raise ArgumentError(
+                f"smap {what} must be an int, None, jax.sharding.Infer, or a tuple of entries for "
+                f"the arguments, and is {axes!r:.60}"
+            )
+
+    def spec(axis: int | None) -> PartitionSpec:
+        return _WHOLE if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    in_specs, out_specs = (
+        axes if axes is Infer else tree.map(spec, axes, is_leaf=lambda x: x is None)
+        for axes in (in_axes, out_axes)
+    )
+    return shard_map(f, in_specs=in_specs, out_specs=out_specs, axis_names={axis_name})
 
 
 def older_shard_map(
@@ -173,11 +232,15 @@ def _mapped(
         names = names_of(f, in_tree)
         check_arrays("shard_map", f, names, leaves)
         avals = [get_aval(x) for x in leaves]
-        specs = _specs("in_specs", mapping.in_specs, in_tree)
+        if mapping.in_specs is Infer:
+            specs = [_own_spec(a, mapping) for a in avals]
+        else:
+            specs = _specs("in_specs", mapping.in_specs, in_tree)
         for name, aval, spec in zip(names, avals, specs, strict=True):
             _check_spec(mapping, spec, aval, f"{name} of '{function_name(f)}'")
         local = tuple([
-            local_aval(a, s, mapping.mesh, mapping.check) for a, s in zip(avals, specs, strict=True)
+            local_aval(a, s, mapping.mesh, mapping.manual, mapping.check)
+            for a, s in zip(avals, specs, strict=True)
         ])  # fmt: skip
         with manual_naming(mapping.mesh, mapping.manual, mapping.check):
             key = "shard_map", in_tree, local, _hashable(mapping)
@@ -227,7 +290,14 @@ def _checked(
         )
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
+    if in_specs is Infer and any(n not in mesh.explicit_axes for n in manual_axes):
+        raise ArgumentError(
+            "shard_map in_specs argument must be given for axes that are not Explicit",
+            hint="pass in_specs, a PartitionSpec for each argument",
+        )
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        if specs is Infer:
+            continue
         for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
             if leaf is None and specs is not None:
                 continue  # it may be for an argument or a result without arrays
@@ -279,8 +349,23 @@ def _not_a_spec(what: str, leaf: Any) -> ArgumentError:
     )
 
 
+def _own_spec(aval: ShapedArray, mapping: _Mapping) -> PartitionSpec:
+    """Return the spec of an argument along the axes that are mapped over, from its type."""
+    entries = [tuple([n for n in entry_axes(e) if n in mapping.manual]) for e in spec_of(aval)]
+    return PartitionSpec(*entries)
+
+
 def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:
     place = source.current_location().place()
+    mesh = mapping.mesh
+    if mesh.are_all_axes_explicit and mapping.manual == set(mesh.axis_names):
+        given = tuple([spec[d] if d < len(spec) else None for d in range(aval.ndim)])
+        if len(spec) <= aval.ndim and given != spec_of(aval):
+            raise ShardingError(
+                f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
+                f"{what} is {aval.long_name()}{place}",
+                hint="leave in_specs out, or reshard the argument",
+            )
     if len(spec) > aval.ndim:
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "

@@ -11,7 +11,7 @@ import enum
 import math
 import operator
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -298,7 +298,7 @@ class AbstractMesh(AnyMesh):
     def update(
         self,
         axis_sizes: Sequence[int] | None = None,
-        axis_names: Any = None,
+        axis_names: Sequence[Hashable] | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> AbstractMesh:
         """Return the mesh with some fields replaced."""
@@ -309,7 +309,7 @@ class AbstractMesh(AnyMesh):
             abstract_device=self.abstract_device,
         )
 
-    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> AbstractMesh:
         """Return the mesh with other types of the axes in `name_to_type`."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple([name_to_type.get(n, t) for n, t in pairs]))
@@ -387,8 +387,8 @@ class Mesh(AnyMesh):
 
     def update(
         self,
-        devices: Any = None,
-        axis_names: Any = None,
+        devices: Sequence[object] | np.ndarray[tuple[int, ...], np.dtype[np.object_]] | None = None,
+        axis_names: Sequence[Hashable] | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> Mesh:
         """Return the mesh with some fields replaced."""

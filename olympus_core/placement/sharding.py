@@ -14,8 +14,14 @@ from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
-from olympus_core.base import source
-from olympus_core.base.avals import ShapedArray, canonical_shape
+from olympus_core.base import dtypes, source
+from olympus_core.base.avals import (
+    ShapedArray,
+    ShapeDtypeStruct,
+    canonical_shape,
+    register_aval,
+    shaped,
+)
 from olympus_core.base.errors import ArgumentError, ShardingError
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh, are_names
 
@@ -399,7 +405,13 @@ def _unsharded(ndim: int) -> NamedSharding:
     return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
 
 
+def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
+    aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
+    return aval.with_sharding(typed_sharding(x.sharding, aval.ndim))
+
+
 ShapedArray.unsharded = staticmethod(_unsharded)
+register_aval(ShapeDtypeStruct, _struct_aval)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ import numpy as np
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.context import state
 from olympus_core.base.errors import LoweringError, TransformError
+from olympus_core.ir import sharding_rules
 from olympus_core.ir.olympuspr import Eqn, named_axes
 from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -55,6 +56,13 @@ class CollectivePrimitive(SingleResult):
 
     axis_param: ClassVar[str] = "axis_name"
     types_varying_axes: ClassVar[bool] = True
+
+    def sharding_rule(
+        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
+    ) -> sharding_rules.Specs:
+        if outs[0].ndim != avals[0].ndim:
+            return super().sharding_rule(tuple(avals), tuple(outs), params)
+        return [sharding_rules.resized(self.name, avals[0], outs[0].shape)]
 
     def across(
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]

@@ -67,7 +67,8 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        return self.bind(args[0], sharding=_with_axis(params["sharding"], dims[0] or 0)), dims[0]
+        sharding = _with_axis(params["sharding"], dims[0] or 0, batched.spmd)
+        return self.bind(args[0], sharding=sharding), dims[0]
 
 
 class Reshard(LinearPrimitive, SingleResult):
@@ -136,14 +137,17 @@ def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
         )
 
 
-def _with_axis(sharding: Sharding, axis: int) -> Sharding:
-    """Return the sharding of an array with one more axis, which is left to the compiler."""
+def _with_axis(sharding: Sharding, axis: int, names: Any) -> Sharding:
+    """Return the sharding of an array with one more axis, split along `names`.
+
+    Without names it is left to the compiler.
+    """
     if isinstance(sharding, SingleDeviceSharding):
         return sharding
     if not isinstance(sharding, NamedSharding):
         raise TransformError(f"vmap has no rule for a constraint to {sharding!r}")
     entries = [*sharding.spec, *[None] * (axis - len(sharding.spec))]
-    entries.insert(axis, PartitionSpec.UNCONSTRAINED)
+    entries.insert(axis, PartitionSpec.UNCONSTRAINED if names is None else names)
     return NamedSharding(sharding.mesh, PartitionSpec(*entries))
 
 

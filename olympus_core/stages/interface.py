@@ -125,7 +125,10 @@ class Stage:
         """The ShapeDtypeStruct of each array of the result, in the structure of the result."""
         s = self.signature
         return s.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in s.out_avals]
+            [
+                ShapeDtypeStruct(a.shape, a.dtype, sharding=a.explicit, weak_type=a.weak_type)
+                for a in s.out_avals
+            ]
         )
 
     @property

@@ -30,13 +30,15 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Hashable = None,
     axis_size: int | None = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
 ) -> Callable[_P, _R]:
     """Map `fun` over axes of its arguments: one result for each index, stacked.
 
     `in_axes` is an int, None (not mapped), or a tuple with a tree prefix for each positional
     argument; keyword arguments are mapped over axis 0.  Arguments that are not mapped are passed
     unchanged, functions and other objects too.  `out_axes` is a tree prefix of the result.
-    Collectives in `fun` refer to the axis by `axis_name`.
+    Collectives in `fun` refer to the axis by `axis_name`.  `lax.with_sharding_constraint` and
+    `shard_map` in `fun` split it along the axes `spmd_axis_name` of their mesh.
 
     Raises TransformError if the mapped axes differ in size (with every argument's size), if a
     mapped value is not an array, or if nothing is mapped and `axis_size` is not given.
@@ -56,6 +58,8 @@ def vmap(
     if not isinstance(axis_name, Hashable):
         raise TransformError(f"vmap: axis_name must be hashable, and is {axis_name!r}")
 
+    spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
+
     @functools.wraps(fun)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -72,7 +76,7 @@ def vmap(
             return outs
 
         what = f"vmap of '{function_name(fun)}'"
-        batched = Batched(size, axis_name, _explicit(fun, names, leaves, dims))
+        batched = Batched(size, axis_name, _explicit(fun, names, leaves, dims), spmd)
         outs, out_dims = batch_flat(flat, batched, leaves, dims, what)
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))

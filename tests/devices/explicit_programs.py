@@ -13,18 +13,19 @@ __all__ = ["ROWS", "Row"]
 
 
 class Row(NamedTuple):
-    """A program with its operands, by its name."""
+    """A program with its operands, by its name, and the types of the axes x and y."""
 
     name: str
     program: Callable[..., Any]
     operands: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...]
+    types: tuple[str, str] = ("Explicit", "Explicit")
 
 
 ROWS: list[Row] = []
 
 
-def row(name: str, program: Callable[..., Any], *operands: Any) -> None:
-    ROWS.append(Row(name, program, operands))
+def row(name: str, program: Callable[..., Any], *operands: Any, **types: Any) -> None:
+    ROWS.append(Row(name, program, operands, **types))
 
 
 XY, X, Y, N = ("x", "y"), ("x", None), ("y", None), (None, None)
@@ -384,3 +385,117 @@ row(
     A,
 )
 row("vmap grad", lambda p, a: p.m.vmap(p.m.grad(lambda x: p.np.sin(x).sum()))(a), B)
+
+# shard_map: the axes that it maps over are manual in the body
+row("shard_map", lambda p, a: p.mapped(lambda v: 2 * v, ("x", "y"), ("x", "y"))(a), A)
+row("shard_map other", lambda p, a: p.mapped(lambda v: 2 * v, ("x",), ("x",))(a), A)
+row(
+    "shard_map psum",
+    lambda p, a: p.mapped(lambda v: p.lax.psum(v, "x"), ("x", "y"), (None, "y"))(a),
+    A,
+)
+row("shard_map part", lambda p, a: p.mapped(p.np.sin, ("x",), ("x",), axis_names={"x"})(a), A)
+row(
+    "shard_map part psum",
+    lambda p, a: p.mapped(lambda v: p.lax.psum(v, "x"), ("x",), (), axis_names={"x"})(a),
+    A,
+)
+row(
+    "shard_map types",
+    lambda p, a: p.mapped(
+        lambda v: v if str(p.m.typeof(v)) == "float32[4,8@y]{V:x}" else v[0],
+        ("x",),
+        ("x",),
+        axis_names={"x"},
+    )(a),
+    A,
+)
+row(
+    "shard_map inferred", lambda p, a: p.m.shard_map(lambda v: 2 * v, out_specs=p.P("x", "y"))(a), A
+)
+row(
+    "shard_map not inferred",
+    lambda p, a: p.m.shard_map(lambda v: 2 * v, out_specs=p.P("x"))(a),
+    A,
+    types=("Auto", "Auto"),
+)
+row(
+    "grad shard_map",
+    lambda p, a: p.m.grad(lambda a: p.mapped(p.np.sin, ("x", "y"), ("x", "y"))(a).sum())(a),
+    A,
+)
+row(
+    "grad shard_map part",
+    lambda p, a: p.m.grad(lambda a: p.mapped(p.np.sin, ("x",), ("x",), axis_names={"x"})(a).sum())(
+        a
+    ),
+    A,
+)
+row("smap", lambda p, a: p.m.smap(lambda v: 2 * v, in_axes=0, out_axes=0, axis_name="x")(a), B)
+row(
+    "smap in smap",
+    lambda p, a: p.m.smap(
+        p.m.smap(lambda v: 2 * v, in_axes=1, out_axes=1, axis_name="y"),
+        in_axes=0,
+        out_axes=0,
+        axis_name="x",
+    )(a),
+    A,
+)
+row("smap inferred", lambda p, a: p.m.smap(lambda v: 2 * v, out_axes=0, axis_name="x")(a), B)
+row(
+    "smap auto",
+    lambda p, a: p.m.smap(lambda v: p.lax.psum(v, "x"), in_axes=0, out_axes=None, axis_name="x")(a),
+    B,
+    types=("Auto", "Auto"),
+)
+row("smap names", lambda p, a: p.m.smap(lambda v: v, out_axes=0, axis_name=("x",))(a), B)
+
+# meshes with axes of other types
+MIXED = {"types": ("Explicit", "Auto")}
+row("mixed", lambda p, a: a * 2, A, **MIXED)
+row("mixed reshard", lambda p, a: p.sharding.reshard(a, p.P(None, "x")), A, **MIXED)
+row("mixed reshard auto", lambda p, a: p.sharding.reshard(a, p.P("y", None)), A, **MIXED)
+row("mixed constraint", lambda p, a: p.lax.with_sharding_constraint(a, p.P("x", None)), A, **MIXED)
+row("mixed dot", lambda p, a: a @ a.T, A, **MIXED)
+row(
+    "explicit_axes",
+    lambda p, a: p.sharding.explicit_axes(
+        lambda a: p.np.sin(a) * 2, axes="y", in_sharding=p.P("x", "y")
+    )(a),
+    A,
+    **MIXED,
+)
+row(
+    "explicit_axes all",
+    lambda p, a: p.sharding.explicit_axes(
+        lambda a: a if str(p.m.typeof(a)) == "float32[8@x,8@y]" else a[0], in_sharding=p.P("x", "y")
+    )(a),
+    A,
+    types=("Auto", "Auto"),
+)
+row("auto_axes missing", lambda p, a: p.sharding.auto_axes(lambda a: a)(a), A)
+row(
+    "spmd_axis_name",
+    lambda p, a: p.m.vmap(
+        lambda x: p.lax.with_sharding_constraint(x * 2, p.P("y")), spmd_axis_name="x"
+    )(a),
+    ((8, 8), N),
+    types=("Auto", "Auto"),
+)
+row(
+    "spmd_axis_name shard_map",
+    lambda p, a: p.m.vmap(
+        lambda x: p.mapped(lambda v: 2 * v, ("y",), ("y",))(x), spmd_axis_name="x"
+    )(a),
+    ((8, 8), N),
+    types=("Auto", "Auto"),
+)
+row("device_put", lambda p, a: p.m.device_put(a, p.P("y")), A)
+row(
+    "lax.map batches",
+    lambda p, a: p.lax.map(lambda x: 2 * x, a, batch_size=2),
+    ((4, 8), (None, "x")),
+)
+row("associative_scan", lambda p, a: p.lax.associative_scan(p.np.add, a, axis=1), B)
+row("norm", lambda p, a: p.np.linalg.norm(a), A)

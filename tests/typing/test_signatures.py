@@ -327,6 +327,10 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "a user's function",
     ),
     "olympus.shard_map": ("in_specs out_specs", "specs are tree prefixes"),
+    "olympus.smap": ("in_axes out_axes", "numbers of axes are tree prefixes"),
+    "olympus.sharding.auto_axes": ("out_sharding", "shardings are tree prefixes"),
+    "olympus.sharding.explicit_axes": ("in_sharding", "shardings are tree prefixes"),
+    "olympus.sharding.reshard": ("out_shardings", "shardings are tree prefixes"),
     "olympus.experimental.shard_map.shard_map": ("in_specs out_specs", "specs are tree prefixes"),
     "olympus.sharding.PartitionSpec.axes": ("return", "names of axes, of any hashable class"),
     "olympus.sharding.Sharding.addressable_devices_indices_map": (

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.arrays.device_array import put_array
+from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
 from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir import trace
@@ -23,14 +24,17 @@ from olympus_core.xla import Device
 
 
 def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
-    check_device(device)
+    sharding = check_device(device)
     if isinstance(value, Array) or trace.current_trace().__class__ is not EagerTrace:
         if shape_of(value):
             return placed(broadcast_to(value, shape), device)
         filled = broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
         return placed(filled, device)
     aval = get_aval(value).update(shape=shape)  # needs no compiled program
-    return put_array(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval, device)
+    full = np.broadcast_to(np.asarray(value, aval.dtype), shape)
+    if sharding is not None and sharding.num_devices > 1:
+        return put_on(full, sharding, aval)
+    return put_array(full, aval, device)
 
 
 @out_sharded
