@@ -43,6 +43,9 @@ from olympus_core.library.scipy.stats.normal import ndtri as ndtri
 from olympus_core.library.softmax import logsumexp as logsumexp
 
 if _typing.TYPE_CHECKING:
+    from olympus_core.library.scipy.special.faddeeva import bessel_jn as bessel_jn
+    from olympus_core.library.scipy.special.faddeeva import owens_t as owens_t
+    from olympus_core.library.scipy.special.faddeeva import wofz as wofz
     from olympus_core.library.scipy.special.integrals import bernoulli as bernoulli
     from olympus_core.library.scipy.special.integrals import dawsn as dawsn
     from olympus_core.library.scipy.special.integrals import erfcx as erfcx
@@ -56,6 +59,7 @@ else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         elsewhere={
+            "olympus_core.library.scipy.special.faddeeva": ("bessel_jn", "owens_t", "wofz"),
             "olympus_core.library.scipy.special.integrals": (
                 *("bernoulli", "dawsn", "erfcx", "exp1", "expi"),
                 *("expn", "fresnel", "sici", "spence"),

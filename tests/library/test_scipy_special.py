@@ -124,3 +124,44 @@ def test_types_and_errors() -> None:
         assert ox.numpy.asarray(function(ox.numpy.bfloat16(1.5))).dtype == "bfloat16"
         with pytest.raises(ArgumentError, match=f"{name} does not support complex"):
             function(1j)
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("complex128", 1e-13), ("complex64", 1e-5)])
+def test_the_faddeeva_function(dtype: str, bound: float) -> None:
+    random = np.random.default_rng(0)
+    z = (random.standard_normal(300) * 5 + 1j * random.standard_normal(300) * 2).astype(dtype)
+    with ox.enable_x64(dtype == "complex128"):
+        result = ox.jit(olympus.scipy.special.wofz)(z)
+    expected = scipy.special.wofz(z)
+    near = np.abs(expected) < 1e30
+    assert result.dtype == dtype
+    error = np.abs(np.asarray(result) - expected)[near] / np.abs(expected[near])
+    assert error.max() < bound
+    with ox.enable_x64(True):
+        ox.test_util.check_grads(olympus.scipy.special.wofz, (z[:4].astype("complex128"),), 2,
+                                 rtol=1e-4, atol=1e-4)  # fmt: skip
+
+
+def test_owens_function() -> None:
+    h = np.r_[-8:8:41j, 0, 30, INF][:, None]
+    a = np.r_[-5:5:33j, 0, 1, -1, 100, INF]
+    with ox.enable_x64(True):
+        result = np.asarray(ox.jit(olympus.scipy.special.owens_t)(h, a))
+        assert np.isnan(olympus.scipy.special.owens_t(NAN, 1.0))
+        ox.test_util.check_grads(olympus.scipy.special.owens_t, (POINTS, POINTS[::-1]), 2,
+                                 rtol=1e-5, atol=1e-5)  # fmt: skip
+    np.testing.assert_allclose(result, scipy.special.owens_t(h, a), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(np.float64, 1e-14), (np.float32, 1e-6)])
+def test_bessel_functions_of_integer_order(dtype: Any, bound: float) -> None:
+    x = np.r_[-20:20:81j, 1e-3].astype(dtype)
+    with ox.enable_x64(dtype is np.float64):
+        result = olympus.scipy.special.bessel_jn(x, v=6)
+    expected = scipy.special.jn(np.arange(7)[:, None], x)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, expected, atol=bound, rtol=0)
+    with pytest.raises(ValueError, match="v >= 0"):
+        olympus.scipy.special.bessel_jn(x, v=-1)
+    with pytest.raises(ValueError, match="complex"):
+        olympus.scipy.special.bessel_jn(1j, v=1)
