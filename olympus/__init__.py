@@ -144,6 +144,7 @@ if _typing.TYPE_CHECKING:
     from olympus import interpreters as interpreters
     from olympus import monitoring as monitoring
     from olympus import ops as ops
+    from olympus import profiler as profiler
     from olympus import scipy as scipy
     from olympus import test_util as test_util
     from olympus import typing as typing
@@ -174,6 +175,7 @@ else:
         "interpreters",
         "monitoring",
         "ops",
+        "profiler",
         "scipy",
         "test_util",
         "typing",

@@ -9,6 +9,7 @@ from olympus_core.library.callbacks import io_callback as io_callback
 
 if _typing.TYPE_CHECKING:
     from olympus.experimental import checkify as checkify
+    from olympus.experimental import jet as jet
     from olympus.experimental import layout as layout
     from olympus.experimental import mesh_utils as mesh_utils
     from olympus.experimental import ode as ode
@@ -19,6 +20,7 @@ else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         "checkify",
+        "jet",
         "layout",
         "mesh_utils",
         "ode",

@@ -210,7 +210,7 @@ def test_a_profile_during_a_profile_is_refused() -> None:
 
 @pytest.fixture
 def foreign_session() -> Iterator[None]:
-    module = profiler._profiler()
+    module = profiler.profiler_module()
     session = module.ProfilerSession(profiler._options(module))
     yield
     session.stop()

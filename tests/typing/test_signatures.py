@@ -254,6 +254,10 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "kwargs return",
         "trees of sparse and dense arrays",
     ),
+    "olympus.experimental.jet.jet": ("primals series _ return", "trees of arrays and series"),
+    "olympus.profiler.annotate_function": ("decorator_kwargs", "any value"),
+    "olympus.profiler.start_trace": ("profiler_options", "any value"),
+    "olympus.profiler.trace": ("profiler_options", "any value"),
     "olympus.stages.Compiled.prepared": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Compiled.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Lowered.compiler_ir": (

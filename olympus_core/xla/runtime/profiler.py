@@ -67,7 +67,7 @@ def record(call: Callable[[], object]) -> Recording:
       UsageError: another recording is running in this process.
       BackendError: the profiler failed.
     """
-    profiler = _profiler()
+    profiler = profiler_module()
     if not _recording_lock.acquire(blocking=False):
         raise _busy()
     try:
@@ -105,7 +105,7 @@ def _discard(session: Any) -> None:
 
 
 @functools.cache
-def _profiler() -> Any:
+def profiler_module() -> Any:
     """Return the module of the profiler, which few processes need."""
     import jaxlib._profiler
 
