@@ -46,6 +46,7 @@ if _typing.TYPE_CHECKING:
     from olympus_core.library.scipy.special.faddeeva import bessel_jn as bessel_jn
     from olympus_core.library.scipy.special.faddeeva import owens_t as owens_t
     from olympus_core.library.scipy.special.faddeeva import wofz as wofz
+    from olympus_core.library.scipy.special.harmonics import sph_harm_y as sph_harm_y
     from olympus_core.library.scipy.special.integrals import bernoulli as bernoulli
     from olympus_core.library.scipy.special.integrals import dawsn as dawsn
     from olympus_core.library.scipy.special.integrals import erfcx as erfcx
@@ -59,6 +60,7 @@ else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         elsewhere={
+            "olympus_core.library.scipy.special.harmonics": ("sph_harm_y",),
             "olympus_core.library.scipy.special.faddeeva": ("bessel_jn", "owens_t", "wofz"),
             "olympus_core.library.scipy.special.integrals": (
                 *("bernoulli", "dawsn", "erfcx", "exp1", "expi"),

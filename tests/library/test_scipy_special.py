@@ -165,3 +165,30 @@ def test_bessel_functions_of_integer_order(dtype: Any, bound: float) -> None:
         olympus.scipy.special.bessel_jn(x, v=-1)
     with pytest.raises(ValueError, match="complex"):
         olympus.scipy.special.bessel_jn(1j, v=1)
+
+
+def test_spherical_harmonics() -> None:
+    degrees = [(n, m) for n in range(13) for m in range(-n, n + 1)] + [(2, 3), (3, -5)]
+    n, m = (np.array(x, np.int32)[:, None] for x in zip(*degrees, strict=True))
+    theta, phi = np.linspace(0, np.pi, 7), np.linspace(-3, 9, 7)
+    with ox.enable_x64(True):
+        result = ox.jit(lambda *x: olympus.scipy.special.sph_harm_y(*x, n_max=12))(n, m, theta, phi)
+        eager = olympus.scipy.special.sph_harm_y(n, m, theta, phi)
+        ox.test_util.check_grads(
+            lambda *x: olympus.scipy.special.sph_harm_y(n[:20], m[:20], *x),
+            (theta[1:4], phi[1:4]), 1, rtol=1e-5, atol=1e-5,
+        )  # fmt: skip
+    expected = np.where(abs(m) > n, 0, scipy.special.sph_harm_y(n, m, theta, phi))
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(eager, expected, rtol=1e-12, atol=1e-13)
+    single = np.array([3], np.int32)
+    for package in (jax, ox):
+        special = SCIPY[package.numpy]
+        value = special.sph_harm_y(single, single - 1, np.float32([0.5]), np.float32([1.0]))
+        assert value.dtype == "complex64" and value.shape == (1,)
+        with pytest.raises(TypeError):
+            package.jit(lambda n, s=special: s.sph_harm_y(n, n, n * 0.5, n * 0.5))(single)
+    with pytest.raises(TypeError, match="integers"):
+        olympus.scipy.special.sph_harm_y(1.5, 1, 0.0, 0.0)
+    with pytest.raises(NotImplementedError, match="diff_n"):
+        olympus.scipy.special.sph_harm_y(1, 1, 0.0, 0.0, 1)
