@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,6 +31,7 @@ from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 from olympus_core.stages.interface import Interface, Stage
+from olympus_runtime.buffers import is_wide
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
@@ -49,13 +51,14 @@ _SCALARS: dict[Any, type] = {
 
 _NUMPY = (np.ndarray, np.generic)
 
+_SMALL = 4096  # bytes of an array whose copy takes less time than a step in Python
 _MAX_NAMES = 6  # the most arguments in a message
 
 
 class _Input:
     """An argument of a compiled program, and the values of it that need no conversion."""
 
-    __slots__ = ("aval", "donated", "dtype", "last", "scalars", "shape", "twin")
+    __slots__ = ("aval", "donated", "dtype", "is_small", "last", "scalars", "shape", "twin")
 
     def __init__(self, aval: ShapedArray, donated: bool) -> None:
         self.aval = aval
@@ -64,6 +67,8 @@ class _Input:
         python = _SCALARS.get(aval.dtype, aval.dtype.type)
         self.scalars = () if aval.shape else (python, aval.dtype.type)
         self.donated = donated
+        # jaxlib may narrow an array of 64 bits
+        self.is_small = not is_wide(aval.dtype) and _bytes(aval) <= _SMALL
         self.last: tuple[Any, Any] = (None, None)
 
     def put(self, x: Any) -> xla.Buffer:
@@ -75,6 +80,10 @@ class _Input:
         if not self.donated:
             self.last = x, buffer
         return buffer
+
+
+def _bytes(aval: ShapedArray) -> int:
+    return math.prod(aval.shape) * aval.dtype.itemsize
 
 
 def _has_type(x: Any, aval: ShapedArray) -> bool:
@@ -125,9 +134,13 @@ class Compiled(Stage):
         self._inputs = [_Input(a, i in donated) for i, a in enumerate(avals)]
         self._count = len(avals)
         self._flat_in = signature.in_tree == tree.structure(((0,) * self._count, {}))
+        self._out_avals = signature.out_avals
         self._single_out = signature.out_tree == tree.structure(0)
         self._run, self._handlers = executable.run, executable.handlers
         self._memory: Memory | None = None
+        self._fast: Callable[..., Sequence[xla.Buffer]] | None = None
+        if isinstance(executable, xla.Executable) and executable.is_plain and not donated:
+            self._fast = executable.dispatched(len(avals), signature.out_avals, self._is_known)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments of the compiled types.
@@ -136,20 +149,23 @@ class Compiled(Stage):
         `debug_nans` is on and a result has a NaN, and BackendError if this machine does not have
         the target's device.
         """
-        buffers: list[xla.Buffer] | None = None
+        inputs: list[Any] | None = None
         if self._flat_in and not kwargs and len(args) == self._count:
-            buffers = self._quick(args)
-        if buffers is None:
-            buffers = self._buffers(args, kwargs)
+            inputs = self._quick(args)
+        if inputs is None:
+            inputs = self._buffers(args, kwargs)
         try:
-            outs = self._run(buffers).consume_with_handlers(self._handlers)
+            if self._fast is not None:
+                outs = self._fast(*inputs)
+            else:
+                outs = self._run(inputs).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
             raise self._refused(xla.execution_error(e), args, kwargs) from None
         if state.debug_nans or state.debug_infs:
             results = map(DeviceArray, self.signature.out_avals, outs)
             check_values(results, self._refuse_value)
         if self._single_out:
-            return DeviceArray(self.signature.out_avals[0], outs[0])
+            return DeviceArray(self._out_avals[0], outs[0])
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
 
     def _refused(
@@ -179,26 +195,40 @@ class Compiled(Stage):
         buffers = self._quick(leaves)
         return self._check(leaves) if buffers is None else buffers
 
-    def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
-        """Return the buffers of arguments that need no conversion; None if any other is given."""
-        buffers = []
+    def _is_known(self, inputs: Sequence[Any]) -> bool:
+        """Return True for arguments that jaxlib uses as they are: those on the device."""
+        assert isinstance(self.executable, xla.Executable)
+        device = self.executable.device
+        return all(isinstance(x, _NUMPY) or xla.device_of(x) is device for x in inputs)
+
+    def _quick(self, args: Sequence[Any]) -> list[Any] | None:
+        """Return the inputs for arguments that need no conversion; None if any other is given.
+
+        They are buffers, and, for `_fast`, small arrays and scalars that nothing changes.
+        """
+        buffers: list[Any] = []
+        is_fast = self._fast is not None
         for x, parameter in zip(args, self._inputs, strict=True):
             if x.__class__ is DeviceArray:
                 if x.aval is not parameter.aval and x.aval is not parameter.twin:
                     return None
                 buffers.append(x.buffer)
+            elif x.__class__ is np.ndarray:
+                if x.dtype != parameter.dtype or x.shape != parameter.shape:
+                    return None
+                if is_fast and parameter.is_small:
+                    buffers.append(x.copy())
+                else:
+                    buffers.append(xla.put(x))
             elif x.__class__ in parameter.scalars:
+                if is_fast and parameter.is_small and isinstance(x, np.generic):
+                    buffers.append(x)
+                    continue
                 last, buffer = parameter.last
                 try:
                     buffers.append(buffer if x is last else parameter.put(x))
                 except DTypeError:
                     return None
-            elif (
-                x.__class__ is np.ndarray
-                and x.dtype == parameter.dtype
-                and x.shape == parameter.shape
-            ):
-                buffers.append(xla.put(x))
             else:
                 return None
         return buffers

@@ -301,3 +301,51 @@ def test_portable_linear_algebra_calls_no_lapack():
     np.testing.assert_allclose(np.abs(lowered.compile()(np.eye(3, dtype="float32"))), np.eye(3))
     with pytest.raises(UsageError, match='linalg is "auto" or "portable", and got \'lapack\''):
         traced.lower(linalg="lapack")
+
+
+@pytest.mark.parametrize("size", [3, 2000])
+def test_an_argument_may_change_after_the_call(size: int) -> None:
+    compiled = olympus.jit(lambda x: (x * 2, x)).lower(np.ones(size, "float32")).compile()
+    x = np.ones(size, "float32")
+    for _ in range(20):
+        x[:] = 1
+        doubled, same = compiled(x)
+        x[:] = 7
+        assert (np.asarray(doubled) == 2).all() and (np.asarray(same) == 1).all()
+
+
+def test_later_calls_accept_and_refuse_the_same_arguments() -> None:
+    """jaxlib makes the later calls with arguments of a known kind."""
+    x = np.arange(3, dtype="float32")
+    compiled = olympus.jit(lambda x, n: x * n).lower(x, np.float32(2)).compile()
+    for _ in range(3):
+        for value, n in (
+            (x, np.float32(2)),
+            (x, 2.0),
+            (x, np.array(2, "float32")),
+            (np.stack([x, x], 1)[:, 0], np.float32(2)),
+            (olympus.numpy.asarray(x), olympus.numpy.float32(2)),
+            (x.astype("float64"), np.float32(2)),
+        ):
+            np.testing.assert_array_equal(compiled(value, n), [0, 2, 4])
+        for wrong in ((x[:2], 2.0), (x, np.int32(2)), (x,), (x, None), (x.astype(">f4"), 2.0)):
+            with pytest.raises(TypeError):
+                compiled(*wrong)
+
+
+def test_wide_arguments_are_not_narrowed() -> None:
+    with olympus.enable_x64():
+        x = np.array([1e-300, 2.0**40])
+        compiled = olympus.jit(lambda x, n: x * n).lower(x, np.int64(1)).compile()
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(x, np.int64(2**40)), x * 2.0**40)
+
+
+def test_a_deleted_argument_is_named_in_every_call() -> None:
+    x = olympus.numpy.ones(3)
+    compiled = olympus.jit(lambda x: x + 1).lower(x).compile()
+    compiled(x), compiled(x)
+    x.delete()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="deleted"):
+            compiled(x)

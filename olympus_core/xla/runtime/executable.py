@@ -8,7 +8,10 @@ the executable's bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
+
+import numpy as np
 
 from olympus_core.base import gc_pause
 from olympus_core.base.errors import ArtifactError, BackendError, CompileError
@@ -23,12 +26,13 @@ from olympus_core.xla.proto.buffer_assignment import (
 )
 from olympus_core.xla.proto.serialized import canonical, described
 from olympus_core.xla.proto.tpu_executable import optimized_module
-from olympus_core.xla.runtime.arrays import result_handler
+from olympus_core.xla.runtime.arrays import place_of, put, result_handler
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.hlo_conversion import numbers
 from olympus_core.xla.runtime.host_calls import HostCalls, starter
 from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
 from olympus_core.xla.targets.targets import Target
+from olympus_runtime.buffers import dispatched
 from olympus_runtime.checks import ProgramTypes, program_types
 from olympus_runtime.messages import clean
 
@@ -36,6 +40,7 @@ __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramType
 
 
 _NO_CALLS = HostCalls()
+_VALUES = (np.ndarray, np.generic)
 
 
 class _Program:
@@ -219,7 +224,7 @@ class Executable(_Program):
     into `execution_error` itself.
     """
 
-    __slots__ = ("handlers", "run")
+    __slots__ = ("device", "handlers", "is_plain", "run")
 
     def __init__(
         self,
@@ -229,9 +234,36 @@ class Executable(_Program):
         calls: HostCalls | None = _NO_CALLS,
     ) -> None:
         super().__init__(raw, target, xla_seconds)
-        handler = result_handler(raw.local_devices()[0])
+        self.device = raw.local_devices()[0]
+        #: whether a call only runs the program on one device
+        self.is_plain = calls == _NO_CALLS and len(raw.local_devices()) == 1
+        handler = result_handler(self.device)
         self.handlers = [handler] * len(raw.get_output_layouts())
         self.run = starter(raw, calls)
+
+    def dispatched(
+        self,
+        num_arguments: int,
+        results: Sequence[Any],
+        is_known: Callable[[Sequence[Any]], bool],
+    ) -> Callable[..., Sequence[Buffer]] | None:
+        """Return the execution as a function that jaxlib calls without Python; None if it cannot.
+
+        It takes Buffers, and NumPy arrays and scalars that are not changed afterwards, and returns
+        Buffers. `results` have the shape and dtype of each. Arguments for which `is_known` is True
+        at their first call are the program's, on its device, and neither donated nor narrowed.
+        Its errors are those of jaxlib.
+        """
+
+        def run(*inputs: Any) -> tuple[Buffer, ...]:
+            buffers = [put(x, self.device) if isinstance(x, _VALUES) else x for x in inputs]
+            return tuple(self.run(buffers).consume_with_handlers(self.handlers))
+
+        place = place_of(self.device)
+        try:
+            return dispatched(self._raw, place, num_arguments, results, run, is_known)
+        except (TypeError, ValueError, AttributeError):  # another version of jaxlib
+            return None
 
     def execute(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on Buffers in the order of the parameters; the outputs may still be computing.
