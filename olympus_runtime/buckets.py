@@ -154,7 +154,7 @@ class BucketProgram:
         self.masks = [i for i, x in enumerate(manifest.arguments) if x.fill == "mask"]
         self._places = [self._place(first.signature, i) for i in self.masks]
         positions = len(first.signature.argument_tree.items[0].items)
-        self._takes = positions - sum(place is not None for place, _ in self._places)
+        self.takes = positions - sum(place is not None for place, _ in self._places)
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.manifest.sizes))
@@ -207,10 +207,10 @@ class BucketProgram:
         Raises SignatureError if the arguments have other types, different numbers of rows, or more
         rows than the largest size and the program does not split them.
         """
-        if len(args) > self._takes:
+        if len(args) > self.takes:
             raise SignatureError(
                 f"'{self.manifest.function}' cannot be called with these arguments: it got "
-                f"{len(args)} positional arguments, and takes {self._takes}"
+                f"{len(args)} positional arguments, and takes {self.takes}"
             )
         for position, name in self._places:
             if name in kwargs:

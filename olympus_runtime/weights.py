@@ -144,6 +144,8 @@ class BoundProgram:
         masks = getattr(program, "masks", ())
         passed = [x for i, x in enumerate(program.signature.arguments) if i not in masks]
         self._is_bound = [_first_name(x.name) in names for x in passed]
+        positions = getattr(program, "takes", len(program.signature.argument_tree.items[0].items))
+        self._takes = positions - sum(position is not None for position, *_ in self._bound)
         self._leaves = [x for *_, arrays, _ in self._bound for x in arrays]
         self.arguments: list[ArrayInfo] = [x for x in passed if _first_name(x.name) not in names]
 
@@ -156,6 +158,11 @@ class BoundProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the arguments that have no weights; raise as its own call."""
+        if len(args) > self._takes:
+            raise SignatureError(
+                f"'{self.program.manifest.function}' cannot be called with these arguments: it got "
+                f"{len(args)} positional arguments, and takes {self._takes}"
+            )
         for position, name, _, value in self._bound:
             if name in kwargs:
                 raise SignatureError(f"{name!r} has its weights from {self.path}")

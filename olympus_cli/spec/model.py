@@ -261,7 +261,10 @@ class Project:
 
     def _named(self, name: str) -> list[TargetSpec]:
         known = [*self.targets]
+        if name.endswith(WEIGHTS_SUFFIX) and name in self.bundles:
+            return [self.targets[key] for key in self.bundles[name]]
         if names := matching(name, known):
             return [self.targets[key] for key in names]
-        message, hint = mismatch(name, known)
+        joined = [bundle for bundle in self.bundles if bundle.endswith(WEIGHTS_SUFFIX)]
+        message, hint = mismatch(name, [*known, *joined])
         raise UsageError(f"{message} in {self.file}", hint=hint)

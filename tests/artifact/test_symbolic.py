@@ -366,3 +366,14 @@ def test_variables_are_solved_in_any_order() -> None:
 def test_the_manifest_is_json(bundle: Path) -> None:
     data = json.loads(members_of(bundle)["manifest.json"])
     assert data == json.loads(json.dumps(artifact.symbolic_of(bundle).to_data()))
+
+
+def test_the_error_of_a_bound_program_counts_the_arguments_of_the_caller(
+    path: Path, tmp_path: Path
+) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy")
+    w, x = arguments(8, 2)
+    safetensors.save_file({"w": w}, tmp_path / "w.safetensors")
+    program = olympus_runtime.load(path, weights=tmp_path / "w.safetensors")
+    with pytest.raises(TypeError, match="it got 2 positional arguments, and takes 1"):
+        program(x, x)

@@ -98,14 +98,14 @@ def _put_error(dtype: np.dtype[Any], exc: RuntimeError, device: Device) -> Olymp
     return CompileError(refused) if is_out_of_memory(exc) else BackendError(refused)
 
 
-def place_of(device: Device) -> OneDevice:
+def sharding_on(device: Device) -> OneDevice:
     """Return the sharding of arrays on a device."""
     return (_places.get(device) or _place(device))[0]
 
 
 def result_handler(device: Device) -> Any:
     """Return a function that turns one output of an execution on `device` into a Buffer."""
-    return buffers.result_handler(place_of(device))
+    return buffers.result_handler(sharding_on(device))
 
 
 def to_numpy(buf: Buffer) -> np.ndarray[Any, Any]:

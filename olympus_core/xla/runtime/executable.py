@@ -26,7 +26,7 @@ from olympus_core.xla.proto.buffer_assignment import (
 )
 from olympus_core.xla.proto.serialized import canonical, described
 from olympus_core.xla.proto.tpu_executable import optimized_module
-from olympus_core.xla.runtime.arrays import place_of, put, result_handler
+from olympus_core.xla.runtime.arrays import put, result_handler, sharding_on
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.hlo_conversion import numbers
 from olympus_core.xla.runtime.host_calls import HostCalls, starter
@@ -235,7 +235,7 @@ class Executable(_Program):
     ) -> None:
         super().__init__(raw, target, xla_seconds)
         self.device = raw.local_devices()[0]
-        #: whether a call only runs the program on one device
+        #: True if a call only runs the program, on one device
         self.is_plain = calls == _NO_CALLS and len(raw.local_devices()) == 1
         handler = result_handler(self.device)
         self.handlers = [handler] * len(raw.get_output_layouts())
@@ -259,7 +259,7 @@ class Executable(_Program):
             buffers = [put(x, self.device) if isinstance(x, _VALUES) else x for x in inputs]
             return tuple(self.run(buffers).consume_with_handlers(self.handlers))
 
-        place = place_of(self.device)
+        place = sharding_on(self.device)
         try:
             return dispatched(self._raw, place, num_arguments, results, run, is_known)
         except (TypeError, ValueError, AttributeError):  # another version of jaxlib

@@ -165,3 +165,11 @@ def test_a_damaged_bundle_is_refused(work: Path, invoke: Invoke) -> None:
         except (ArtifactError, UsageError):
             continue
         np.testing.assert_array_equal(result, X @ W + B)
+
+
+def test_a_bundle_with_weights_is_built_by_its_name(work: Path, invoke: Invoke) -> None:
+    built = statuses(invoke("build", "forward+weights", "--json"))
+    assert built["forward+weights"] == "built"
+    result = invoke("build", "forward+weigths")
+    assert result.exit_code == 2
+    assert "did you mean forward+weights?" in result.stderr
