@@ -174,8 +174,8 @@ def _explicit(
     dims: Sequence[int | None],
 ) -> NamedSharding | None:
     """Return the sharding of the mapped axis along explicit axes; None without such axes."""
-    rows = zip(names, map(get_aval, leaves), dims, strict=True)
-    mapped = [(name, aval, d) for name, aval, d in rows if d is not None]
+    rows = zip(names, leaves, dims, strict=True)
+    mapped = [(name, get_aval(x), d) for name, x, d in rows if d is not None]
     if len({a.explicit.spec[d] for _, a, d in mapped if a.explicit is not None}) > 1:
         lines = [f"  {name}, {a.long_name()}, is mapped over axis {d}" for name, a, d in mapped]
         raise TransformError(

@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, put_array
+from olympus_core.arrays.sharded_array import ShardedArray, put_on
 from olympus_core.base import dtypes, source
 from olympus_core.base.avals import get_aval, refuse_masked, shaped
 from olympus_core.base.dtypes import DType
@@ -140,6 +141,8 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
 
 
 def _copied(x: Array) -> Array:
+    if isinstance(x, ShardedArray):
+        return put_on(x.numpy(), x.sharding, x.aval)
     if isinstance(x, DeviceArray):
         return put_array(x.numpy(), x.aval)
     result: Array = copy_p.bind(x)
