@@ -55,3 +55,4 @@ from olympus_core.library.sparse.shapes import bcoo_rev as bcoo_rev
 from olympus_core.library.sparse.shapes import bcoo_slice as bcoo_slice
 from olympus_core.library.sparse.shapes import bcoo_squeeze as bcoo_squeeze
 from olympus_core.library.sparse.shapes import bcoo_update_layout as bcoo_update_layout
+from olympus_core.library.sparse.sparsify import sparsify as sparsify

@@ -184,6 +184,31 @@ def test_derivatives_and_batches() -> None:
     check([row("grad", call, X, Y, V, DATA, rtol=1e-4, atol=1e-5)], weak=False)
 
 
+def test_sparsify() -> None:
+    def of(name: str, f: Callable[[Any, Any, Any], Any]) -> Any:
+        def call(n: Any, x: Any, v: Any) -> Any:
+            function = SPARSE[n].sparsify(lambda x, v: f(n, x, v))
+            return dense(function(make(n, x), v))
+
+        return row(name, call, X, V, rtol=1e-5, atol=1e-5)
+
+    functions: dict[str, Callable[[Any, Any, Any], Any]] = {
+        "elements": lambda n, x, v: n.sin(x) + -n.tanh(x) * 2.0 - x / 3.0,
+        "product": lambda n, x, v: (x * v) @ v,
+        "shapes": lambda n, x, v: n.concatenate([x.T[1:3], x.reshape(5, 4)[::2]]),
+        "sum": lambda n, x, v: (x**2).sum(0),
+        "nested": lambda n, x, v: PACKAGE[n].jit(lambda x: x.T @ x)(x),
+        "part": lambda n, x, v: x[1, 2:],
+        "flip": lambda n, x, v: n.flip(x, 1).astype("float16"),
+    }
+    check([of(name, f) for name, f in functions.items()], weak=False)
+    sparse, mat = olympus.experimental.sparse, olympus.experimental.sparse.BCOO.fromdense(X)
+    with pytest.raises(NotImplementedError, match="sparse rule for exp"):
+        sparse.sparsify(ox.numpy.exp)(mat)
+    rows = sparse.BCSR.fromdense(X)
+    np.testing.assert_allclose(sparse.sparsify(lambda m: m @ V)(rows), X @ V, rtol=1e-5)
+
+
 def test_concrete_arrays() -> None:
     sparse = olympus.experimental.sparse
     mat = sparse.BCOO.fromdense(X)
