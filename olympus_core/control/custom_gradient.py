@@ -29,8 +29,8 @@ def custom_gradient(fun: Callable[_P, tuple[Any, Callable[..., Any]]]) -> Callab
     TransformError for a rule that returns another number of cotangents.
 
     >>> f = custom_gradient(lambda x: (x * x, lambda ct: 10 * x * ct))
-    >>> f(3.0), grad(f)(3.0)
-    (Array(9., dtype=float32, weak_type=True), Array(30., dtype=float32, weak_type=True))
+    >>> grad(f)(3.0)
+    Array(30., dtype=float32, weak_type=True)
     """
 
     @functools.wraps(fun)

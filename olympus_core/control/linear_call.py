@@ -105,7 +105,7 @@ def linear_call(
     of `linear_args`. Raises TransformError (a TypeError) for another structure.
 
     >>> halve = lambda x: linear_call(lambda r, x: x / r, lambda r, c: c / r, 2.0, x)
-    >>> linear_transpose(halve, 1.0)(3.0)
+    >>> ox.linear_transpose(halve, 1.0)(3.0)
     (Array(1.5, dtype=float32, weak_type=True),)
     """
     others, _ = data.flatten_data(residual_args)

@@ -89,10 +89,28 @@ def _flatten_fun_nokwargs(
     return outs
 
 
-#: as `flatten_fun_nokwargs`, for the structure of (arguments, keyword arguments)
-flatten_fun = transformation_with_aux2(_flatten_fun)
-#: (function, structure of the arguments) -> (flat function, a function of its result's structure)
-flatten_fun_nokwargs = transformation_with_aux2(_flatten_fun_nokwargs)
+_flat = transformation_with_aux2(_flatten_fun)
+_flat_nokwargs = transformation_with_aux2(_flatten_fun_nokwargs)
+
+
+def flatten_fun(f: WrappedFun, in_tree: tree.PyTreeDef) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Return the function of flat arguments, and a function of its result's structure.
+
+    `in_tree` is the structure of (arguments, keyword arguments).
+
+    >>> flat, out_tree = flatten_fun(wrap_init(f), tree_util.tree_structure((args, kwargs)))
+    """
+    return _flat(f, in_tree)
+
+
+def flatten_fun_nokwargs(
+    f: WrappedFun, in_tree: tree.PyTreeDef
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Return the function of flat arguments as `flatten_fun`, without keyword arguments.
+
+    >>> flat, out_tree = flatten_fun_nokwargs(wrap_init(f), tree_util.tree_structure(args))
+    """
+    return _flat_nokwargs(f, in_tree)
 
 
 class Hashable:
@@ -120,6 +138,8 @@ def argnums_partial(
     """Return the function of the arguments `dyn_argnums`, with the others fixed, and these.
 
     Raises ArgumentError for another argument that is not hashable, if that is required.
+
+    >>> f, dynamic = argnums_partial(wrap_init(lambda x, y: x + y), 0, (1, 2))
     """
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     places = [n % len(args) for n in numbers]
@@ -151,7 +171,7 @@ def donation_vector(
 
     `in_tree` is the structure of (arguments, keyword arguments), or without `kws` of the arguments.
 
-    >>> donation_vector((0,), (), tree_util.tree_structure(((1, (2, 3)), {"x": 4})))
+    >>> donation_vector((0,), (), ox.tree_util.tree_structure(((1, (2, 3)), {"x": 4})))
     (True, False, False, False)
     """
     marks = in_tree.unflatten(range(in_tree.num_leaves))
@@ -190,7 +210,7 @@ def flatten_axes(
 
     Raises TransformError for a tree that is not a prefix.
 
-    >>> flatten_axes("in_axes", tree_util.tree_structure((1, (2, 3))), (0, None))
+    >>> flatten_axes("in_axes", ox.tree_util.tree_structure((1, (2, 3))), (0, None))
     [0, None, None]
     """
     entries: list[Any] = []

@@ -46,11 +46,17 @@ def clear_backends(_crash: bool = False) -> None:
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forget all compiled programs, as `clear_caches` does."""
+    """Forget all compiled programs, as `clear_caches` does.
+
+    >>> clear_in_memory_compilation_cache()
+    """
     clear_caches()
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """Return the version of the interface of a platform's plugin; None for the CPU."""
+    """Return the version of the interface of a platform's plugin; None for the CPU.
+
+    >>> backend_xla_version()
+    """
     version: int | None = getattr(get_backend(platform), "xla_version", None)
     return version

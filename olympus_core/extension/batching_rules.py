@@ -105,6 +105,8 @@ def defvectorized(prim: Primitive) -> None:
     """Declare that an operation treats elements independently, and takes operands of one shape.
 
     Raises TransformError when it is mapped over different axes of its operands.
+
+    >>> defvectorized(square_p)
     """
 
     def rule(axis: AxisData, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
@@ -119,7 +121,10 @@ def defvectorized(prim: Primitive) -> None:
 
 
 def defbroadcasting(prim: Primitive) -> None:
-    """Declare that an operation treats elements independently, and broadcasts axes of length 1."""
+    """Declare that an operation treats elements independently, and broadcasts axes of length 1.
+
+    >>> defbroadcasting(times_p)
+    """
 
     def rule(axis: AxisData, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         several = prim.multiple_results
@@ -152,7 +157,10 @@ def _with_rank(x: Any, rank: int) -> Any:
 
 
 def defreducer(prim: Primitive) -> None:
-    """Declare that an operation reduces its only operand along the axes of its parameter `axes`."""
+    """Declare that an operation reduces its only operand along the axes of its parameter `axes`.
+
+    >>> defreducer(total_p)
+    """
 
     def rule(
         axis: AxisData, args: Sequence[Any], dims: Sequence[Any], *, axes: Any, **params: Any

@@ -20,7 +20,7 @@ from olympus_core.ir.primitive import Primitive, op
 def add_tangents(x: Any, y: Any) -> Any:
     """Return the sum of two tangents, each of which may be a Zero.
 
-    >>> add_tangents(Zero(get_aval(1.0)), 2.0)
+    >>> add_tangents(Zero(typeof(1.0)), 2.0)
     2.0
     """
     if type(x) is Zero:
@@ -29,14 +29,18 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """Return the sum of two arrays of one type."""
+    """Return the sum of two arrays of one type.
+
+    >>> add_jaxvals(1.0, 2.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
     return op.add(x, y)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
     """Return a tangent, an array of zeros for a Zero.
 
-    >>> instantiate_zeros(Zero(get_aval(1.0)))
+    >>> instantiate_zeros(Zero(typeof(1.0)))
     Array(0., dtype=float32)
     """
     return tangent.instantiate() if type(tangent) is Zero else tangent
@@ -57,7 +61,10 @@ def _without_result(rule: Rule) -> Rule:
 
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """Set the forward derivative as `defjvp`, by rules (tangent, result, *primals, **params)."""
+    """Set the forward derivative as `defjvp`, by rules (tangent, result, *primals, **params).
+
+    >>> defjvp2(exp_p, lambda t, out, x: out * t)
+    """
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -80,7 +87,10 @@ def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
-    """Declare an operation linear, with a transpose (cotangent, *operands, **params)."""
+    """Declare an operation linear, with a transpose (cotangent, *operands, **params).
+
+    >>> deflinear2(double_p, lambda ct, x: [2 * ct])
+    """
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -126,7 +136,10 @@ def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 
 def get_primitive_transpose(p: Primitive) -> Rule:
-    """Return the transpose of a primitive; raise UnsupportedError if it has none."""
+    """Return the transpose of a primitive; raise UnsupportedError if it has none.
+
+    >>> rule = get_primitive_transpose(lax.neg_p)
+    """
     try:
         return primitive_transposes[p]
     except KeyError:

@@ -52,7 +52,10 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Raise UnsupportedError: `register_ffi_type` has replaced it."""
+    """Raise UnsupportedError: `register_ffi_type` has replaced it.
+
+    >>> register_ffi_type_id("state", pycapsule(library.state_type_id))
+    """
     raise UnsupportedError(
         "register_ffi_type_id is not supported after jaxlib version 381",
         hint="use register_ffi_type with {'type_id': obj}",
@@ -60,7 +63,10 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declare that each device may call a function for its part of the leading axes."""
+    """Declare that each device may call a function for its part of the leading axes.
+
+    >>> register_ffi_target_as_batch_partitionable("scale")
+    """
     xla.register_as_batch_partitionable(name)
 
 

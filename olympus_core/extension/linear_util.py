@@ -113,6 +113,11 @@ def transformation_with_aux2(
     """Return a transformation by a function (inner function, store, *fixed arguments, *arguments).
 
     The transformation returns the function, and a function that returns the stored value.
+
+    >>> @transformation_with_aux2
+    ... def counted(f, store, *args):
+    ...     store.store(len(args))
+    ...     return f(*args)
     """
 
     def transform(fun: WrappedFun, *gen_args: Any) -> tuple[WrappedFun, Callable[[], Any]]:
@@ -151,7 +156,13 @@ def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
 def transformation_with_aux(
     gen: Callable[..., Any],
 ) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """Return a transformation by a generator that yields (result, value to store) at the end."""
+    """Return a transformation by a generator that yields (result, value to store) at the end.
+
+    >>> @transformation_with_aux
+    ... def counted(*args):
+    ...     out = yield args, {}
+    ...     yield out, len(args)
+    """
 
     def run(f: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
         out, aux = _drive(gen(*args, **kwargs), f)
@@ -165,6 +176,8 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
     """Return (True, the value of the first store), or (False, that of the second one).
 
     Exactly one of them must have a value; otherwise it raises StoreException.
+
+    >>> is_first, value = merge_linear_aux(aux1, aux2)
     """
     values: list[tuple[bool, Any]] = []
     for first, aux in ((True, aux1), (False, aux2)):
@@ -182,6 +195,8 @@ def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
 
     Results are kept by the function that is wrapped: another `wrap_init` of it has them too, if it
     has no transformations.
+
+    >>> cached = cache(lambda fun, x: fun.call_wrapped(x))
     """
     known: dict[Any, Any] = {}
 

@@ -91,7 +91,10 @@ def inline(
 def jaxpr_subcomp(
     ctx: Any, jaxpr: Olympuspr, name_stack: Any, tokens: Any, consts: Sequence[Any], *args: Any
 ) -> tuple[list[ir.Value], Any]:
-    """Emit a program for values of its constants and of its inputs; return results and tokens."""
+    """Emit a program for values of its constants and of its inputs; return results and tokens.
+
+    >>> outs, tokens = jaxpr_subcomp(ctx.module_context, jaxpr, None, None, (), x)
+    """
     closed = Olympuspr((*jaxpr.constvars, *jaxpr.invars), jaxpr.eqns, jaxpr.outvars)
     values = [*flat_values(consts), *flat_values(args)]
     return ctx._own.inline(closed, values), tokens
@@ -117,7 +120,11 @@ def aval_to_ir_type(*context_and_aval: Any) -> ir.Type:
 
 
 def aval_to_ir_types(*context_and_aval: Any) -> tuple[ir.Type, ...]:
-    """Return the types that an abstract array has in MLIR: its tensor type."""
+    """Return the types that an abstract array has in MLIR: its tensor type.
+
+    >>> [str(t) for t in aval_to_ir_types(typeof(1.0))]
+    ['tensor<f32>']
+    """
     return (aval_to_ir_type(*context_and_aval),)
 
 
@@ -133,24 +140,36 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: ShapedArray | Non
 def ir_constants(
     val: Any, *, const_lowering: Any = None, aval: ShapedArray | None = None
 ) -> tuple[Any, ...]:
-    """Emit a constant as `ir_constant`, and return the values that represent it: one."""
+    """Emit a constant as `ir_constant`, and return the values that represent it: one.
+
+    >>> ir_constants(np.float32(1.0))
+    """
     return (ir_constant(val, aval=aval),)
 
 
 def flatten_ir_values(xs: Any) -> list[ir.Value]:
-    """Return the values of nested sequences as one list."""
+    """Return the values of nested sequences as one list.
+
+    >>> flatten_ir_values([x, (y, z)])
+    """
     return flat_values(xs)
 
 
 def flatten_ir_types(xs: Any) -> list[ir.Type]:
-    """Return the types of nested sequences as one list."""
+    """Return the types of nested sequences as one list.
+
+    >>> flatten_ir_types([aval_to_ir_types(typeof(1.0))])
+    """
     if isinstance(xs, mlir.ir.Type):
         return [xs]
     return [t for group in xs for t in flatten_ir_types(group)]
 
 
 def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """Return values in the nesting of types."""
+    """Return values in the nesting of types.
+
+    >>> unflatten_ir_values_like_types([x, y], types)
+    """
     rest = iter(xs)
     return [next(rest) if isinstance(y, mlir.ir.Type) else tuple(next(rest) for _ in y) for y in ys]
 
@@ -165,11 +184,18 @@ def dense_int_elements(xs: Sequence[int]) -> ir.Attribute:
 
 
 def dense_int_array(xs: Sequence[int]) -> ir.Attribute:
-    """Return integers as an attribute `array<i64: ...>`."""
+    """Return integers as an attribute `array<i64: ...>`.
+
+    >>> str(dense_int_array([1, 2]))
+    'array<i64: 1, 2>'
+    """
     result: ir.Attribute = mlir.i64_array(tuple(xs))
     return result
 
 
 def shape_tensor(sizes: Sequence[int]) -> ir.Value:
-    """Emit sizes as an array of int32."""
+    """Emit sizes as an array of int32.
+
+    >>> shape_tensor([2, 3])
+    """
     return mlir.constant(np.asarray(sizes, np.int32))

@@ -93,6 +93,8 @@ def trace_to_jaxpr_nounits(
 
     Results that depend on known values only are known, and no results of the program, unless
     `instantiate` marks them. The inputs of the program are its constants and the unknown values.
+
+    >>> jaxpr, values, consts = trace_to_jaxpr_nounits(fun, [PartialVal.known(1.0)])
     """
     staging = LinearTrace(current_trace(), f"'{fun}'")
     inputs = [x.get_known() if x.is_known() else staging.new_input(x.get_aval()) for x in pvals]

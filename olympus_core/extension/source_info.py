@@ -12,19 +12,25 @@ from olympus_core.base.source import Source, name_scope
 
 
 def current() -> Source:
-    """Return the mark of the user's running line and of its name scope."""
+    """Return the mark of the user's running line and of its name scope.
+
+    >>> mark = current()
+    """
     return source.current_location()
 
 
 def new_source_info() -> Source:
-    """Return the mark of no line."""
+    """Return the mark of no line.
+
+    >>> mark = new_source_info()
+    """
     return Source(None, 0, "")
 
 
 def current_name_stack() -> str:
     """Return the name scope around the call: "outer/inner".
 
-    >>> with named_scope("outer"):
+    >>> with ox.named_scope("outer"):
     ...     current_name_stack()
     'outer'
     """
@@ -33,24 +39,40 @@ def current_name_stack() -> str:
 
 
 def new_name_stack(name: str = "") -> str:
-    """Return a name scope of one name."""
+    """Return a name scope of one name.
+
+    >>> new_name_stack("outer")
+    'outer'
+    """
     return name
 
 
 def extend_name_stack(name: str) -> contextlib.AbstractContextManager[None]:
-    """Within the context, or as a decorator, put operations into a scope; see `named_scope`."""
+    """Within the context, or as a decorator, put operations into a scope; see `named_scope`.
+
+    >>> with extend_name_stack("outer"):
+    ...     x = numpy.sqrt(16.0)
+    """
     return name_scope(name)
 
 
 @contextlib.contextmanager
 def set_name_stack(name_stack: str) -> Iterator[None]:
-    """Within the context, put operations into a scope, in place of the scope around it."""
+    """Within the context, put operations into a scope, in place of the scope around it.
+
+    >>> with set_name_stack("outer"):
+    ...     x = numpy.sqrt(16.0)
+    """
     with switched("scope", str(name_stack)):
         yield
 
 
 def reset_name_stack() -> contextlib.AbstractContextManager[None]:
-    """Within the context, put operations into no scope."""
+    """Within the context, put operations into no scope.
+
+    >>> with reset_name_stack():
+    ...     x = numpy.sqrt(16.0)
+    """
     return set_name_stack("")
 
 
@@ -68,7 +90,11 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
 
 @contextlib.contextmanager
 def user_context(traceback: Any, *, name_stack: Any = None) -> Iterator[None]:
-    """Within the context, give operations the line of a `Source`; None leaves their own."""
+    """Within the context, give operations the line of a `Source`; None leaves their own.
+
+    >>> with user_context(current()):
+    ...     x = numpy.sqrt(16.0)
+    """
     if not isinstance(traceback, Source):
         yield
         return

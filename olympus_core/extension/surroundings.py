@@ -63,7 +63,7 @@ def gensym(*_: Any) -> Callable[[ShapedArray], Var]:
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     """Return the dtype of the tangents of values of a dtype: float0 for integers and bools.
 
-    >>> primal_dtype_to_tangent_dtype(numpy.dtype("int32")) == float0
+    >>> primal_dtype_to_tangent_dtype(numpy.dtype("int32")) == ox.float0
     True
     """
     dtype = np.dtype(primal_dtype)
@@ -95,25 +95,39 @@ def get_opaque_trace_state(convention: Any = None) -> TraceState:
 
 
 def find_top_trace(_: Any = None) -> Trace:
-    """Return the trace to which primitives are bound now."""
+    """Return the trace to which primitives are bound now.
+
+    >>> trace = find_top_trace()
+    """
     return trace.current_trace()
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:
-    """Return the result of a WrappedFun."""
+    """Return the result of a WrappedFun.
+
+    >>> call_impl(wrap_init(lambda x: x), 1)
+    """
     return f.call_wrapped(*args)
 
 
 @contextlib.contextmanager
 def set_current_trace(new: Trace, check_leaks: bool = False) -> Iterator[None]:
-    """Within the context, bind primitives to a trace."""
+    """Within the context, bind primitives to a trace.
+
+    >>> with set_current_trace(find_top_trace()):
+    ...     x = numpy.sqrt(16.0)
+    """
     with using_trace(new):
         yield
 
 
 @contextlib.contextmanager
 def take_current_trace() -> Iterator[Trace]:
-    """Within the context, execute bound primitives; it has the trace from before."""
+    """Within the context, execute bound primitives; it has the trace from before.
+
+    >>> with take_current_trace() as trace:
+    ...     x = numpy.sqrt(16.0)
+    """
     old = trace.current_trace()
     with using_trace(Context.trace):
         yield old
@@ -121,7 +135,11 @@ def take_current_trace() -> Iterator[Trace]:
 
 @contextlib.contextmanager
 def eval_context() -> Iterator[None]:
-    """Within the context, execute bound primitives, also in a function that is being traced."""
+    """Within the context, execute bound primitives, also in a function that is being traced.
+
+    >>> with eval_context():
+    ...     x = numpy.sqrt(16.0)
+    """
     with using_trace(Context.trace):
         yield
 
@@ -135,22 +153,38 @@ def _around() -> Iterator[Any]:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Return True in a function that is being traced to a program."""
+    """Return True in a function that is being traced to a program.
+
+    >>> unsafe_am_i_under_a_jit_DO_NOT_USE()
+    False
+    """
     return any(isinstance(t, StagingTrace) and not hasattr(t, "parent") for t in _around())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Return True in a function that is being mapped."""
+    """Return True in a function that is being mapped.
+
+    >>> unsafe_am_i_under_a_vmap_DO_NOT_USE()
+    False
+    """
     return any(isinstance(t, BatchTrace) for t in _around())
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """Return the names of the mapped axes around the call."""
+    """Return the names of the mapped axes around the call.
+
+    >>> unsafe_get_axis_names_DO_NOT_USE()
+    []
+    """
     return [name for name, _ in state.axes]
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Return True if a mapped axis around the call has a name."""
+    """Return True if a mapped axis around the call has a name.
+
+    >>> nonempty_axis_env_DO_NOT_USE()
+    False
+    """
     return bool(state.axes)
 
 

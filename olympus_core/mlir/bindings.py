@@ -92,7 +92,10 @@ def _shared_context() -> ir.Context:
 
 
 def new_context() -> ir.Context:
-    """Return an MLIR context of the caller's own, with the same dialects."""
+    """Return an MLIR context of the caller's own, with the same dialects.
+
+    >>> context = new_context()
+    """
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
@@ -227,13 +230,21 @@ def i64_array(values: tuple[int, ...]) -> Any:
 
 @functools.cache
 def i64_attr(value: int) -> ir.Attribute:
-    """Return `value : i64`."""
+    """Return `value : i64`.
+
+    >>> str(i64_attr(2))
+    '2 : i64'
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context()), value)
 
 
 @functools.cache
 def i32_attr(value: int) -> ir.Attribute:
-    """Return `value : i32`."""
+    """Return `value : i32`.
+
+    >>> str(i32_attr(2))
+    '2 : i32'
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context()), value)
 
 

@@ -17,6 +17,49 @@ SKETCHES = {
     *("olympus.analysis.by_axes", "olympus.analysis.profile", "olympus.verification.judge_ranges"),
     *("olympus.artifact.load", "olympus.artifact.sign", "olympus.artifact.update_sources"),
     *("olympus.lax.pcast", "olympus.lax.pvary"),
+    *(f"olympus.api_util.{n}" for n in ["argnums_partial", "flatten_fun", "flatten_fun_nokwargs"]),
+    *(f"olympus.extend.core.{n}" for n in ["call_impl"]),
+    *(f"olympus.extend.linear_util.{n}" for n in ["merge_linear_aux"]),
+    *(
+        f"olympus.ffi.{n}"
+        for n in [
+            "build_ffi_lowering_function",
+            "ffi_call",
+            "ffi_lowering",
+            "include_dir",
+            "pycapsule",
+            "register_ffi_target",
+            "register_ffi_type",
+            "register_ffi_type_id",
+        ]
+    ),
+    *(
+        f"olympus.interpreters.ad.{n}"
+        for n in ["defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2"]
+    ),
+    *(
+        f"olympus.interpreters.batching.{n}"
+        for n in ["defbroadcasting", "defreducer", "defvectorized"]
+    ),
+    *(
+        f"olympus.interpreters.mlir.{n}"
+        for n in [
+            "flatten_ir_types",
+            "flatten_ir_values",
+            "ir_constant",
+            "ir_constants",
+            "jaxpr_subcomp",
+            "lower_fun",
+            "register_lowering",
+            "shape_tensor",
+            "unflatten_ir_values_like_types",
+        ]
+    ),
+    *(
+        f"olympus.interpreters.partial_eval.{n}"
+        for n in ["trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
+    ),
+    *(f"olympus.interpreters.xla.{n}" for n in ["apply_primitive"]),
 }
 
 MODULES = ["olympus", *(m.name for m in pkgutil.walk_packages(ox.__path__, "olympus."))]
