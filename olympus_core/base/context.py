@@ -86,6 +86,8 @@ class Context(threading.local):
     is_raising: Value[bool] = False
     #: the folder to which the files in the locations of lowered programs are relative, or ""
     source_root: Value[str] = ""
+    #: the code is a Python function that a running program calls
+    in_host_call: Value[bool] = False
     #: a constant index out of bounds stays one, for the checks of `checkify`
     keeps_indices: TracedValue[bool] = False
     #: the `Source` of operations, in place of the user's line

@@ -11,6 +11,7 @@ from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, array_to_numpy
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
+from olympus_core.base.context import switched
 from olympus_core.base.errors import CallbackError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class HostCallee(NamedTuple):
             DeviceArray(aval, xla.put(x))
             for aval, x in zip(self.ins, values[self.is_ordered :], strict=True)
         ]
-        with xla.calling():
+        with switched("in_host_call", True):
             return (*order, *checked_results(self.function.call(arrays), self.outs))
 
 

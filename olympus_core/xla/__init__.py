@@ -63,7 +63,7 @@ from olympus_core.xla.runtime.hlo_conversion import (
     hlo_proto,
     hlo_text,
 )
-from olympus_core.xla.runtime.host_calls import HostCalls, calling, effects_barrier
+from olympus_core.xla.runtime.host_calls import HostCalls, effects_barrier
 from olympus_core.xla.runtime.invocation import Watch
 from olympus_core.xla.runtime.partitioned import (
     assembled,
@@ -150,7 +150,6 @@ __all__ = [
     "backends",
     "block_until_ready",
     "callback_error",
-    "calling",
     "check_attached",
     "checked_options",
     "compile",

@@ -21,6 +21,7 @@ OTHERS = {
     "disable_jit": True,
     "enable_x64": True,
     "include_full_tracebacks_in_locations": True,
+    "keeps_indices": True,
     "mesh": "a mesh",
     "numpy_dtype_promotion": "strict",
     "numpy_rank_promotion": "raise",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from olympus_core.base.context import state
 from olympus_core.base.errors import UsageError
 from olympus_core.xla.bindings import JaxRuntimeError
 from olympus_core.xla.messages import execution_error
@@ -37,21 +37,10 @@ class _Running:
         self._tokens: list[Any] = []
         self._ordered: Any = None
         self._waits_at_exit = False
-        self._inside = threading.local()
-
-    @contextmanager
-    def calling(self) -> Iterator[None]:
-        """Mark a function that a program calls: a program that it starts waits for no other."""
-        depth = getattr(self._inside, "depth", 0)
-        self._inside.depth = depth + 1
-        try:
-            yield
-        finally:
-            self._inside.depth = depth
 
     def before_ordered(self) -> None:
         """Wait for the last program with ordered effects."""
-        if not getattr(self._inside, "depth", 0):
+        if not state.in_host_call:  # which would wait for itself
             with self._lock:
                 token, self._ordered = self._ordered, None
             _wait(token)
@@ -80,7 +69,6 @@ class _Running:
 
 _running = _Running()
 effects_barrier = _running.wait
-calling = _running.calling
 
 
 def _wait(token: Any) -> None:
