@@ -69,9 +69,15 @@ def join_weights(
     With `frozen`, nothing is written.
     """
     ready = ready_targets(outcomes)
+    joins = [join for join in joins_of(specs, build_dir) if join.program in ready]
+    return [joined(join, frozen=frozen) for join in joins]
+
+
+def joins_of(specs: Mapping[str, TargetSpec], build_dir: Path) -> list[WeightJoin]:
+    """Return the bundles with weights of targets."""
     joins: dict[str, WeightJoin] = {}
     for spec in specs.values():
         name = spec.name if spec.buckets is None else spec.buckets.name
-        if spec.data and name in ready:
+        if spec.data:
             joins[name] = WeightJoin(name, spec.data, build_dir)
-    return [joined(join, frozen=frozen) for join in joins.values()]
+    return list(joins.values())

@@ -28,7 +28,8 @@ from olympus_cli.text.units import byte_size
 def command(
     names: tuple[str, ...], project: str | None, changed_since: str | None, as_json: bool
 ) -> None:
-    """Without a name, list all targets. Nothing is imported or traced.
+    """Without a name, list all targets, and the bundles that are joined from theirs. Nothing is
+    imported or traced.
 
     \b
     Examples:
@@ -39,6 +40,10 @@ def command(
     opened = open_project(project)
     specs = changed(opened.select(names or tuple(opened.targets)), opened, changed_since)
     states = target_states(specs, opened)
+    if any(spec.buckets or spec.data for spec in specs):
+        from olympus_cli.builder.joined_states import joined_states  # it imports the compiler
+
+        states += joined_states(specs, opened.build_dir)
     if as_json:
         rows = [{**asdict(state), "folder": str(state.folder)} for state in states]
         console.print_json({"targets": rows})

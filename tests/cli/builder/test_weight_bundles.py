@@ -173,3 +173,16 @@ def test_a_bundle_with_weights_is_built_by_its_name(work: Path, invoke: Invoke) 
     result = invoke("build", "forward+weigths")
     assert result.exit_code == 2
     assert "did you mean forward+weights?" in result.stderr
+
+
+def test_joined_bundles_are_listed(work: Path, invoke: Invoke) -> None:
+    def states() -> dict[str, str]:
+        targets = json.loads(invoke("list", "--json").stdout)["targets"]
+        return {x["target"]: x["state"] for x in targets}
+
+    assert states()["forward+weights"] == "never built"
+    assert invoke("build").exit_code == 0
+    assert states()["forward+weights"] == "fresh"
+    weights = next(work.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+    assert states()["forward+weights"] == "stale"
