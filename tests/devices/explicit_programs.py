@@ -186,6 +186,12 @@ row(
 )
 row("einsum", lambda p, a, b: p.np.einsum("ij,kj->ik", a, b), B, ((8, 8), Y))
 row(
+    "einsum shared",
+    lambda p, a, b: p.np.einsum("bij,bj->bi", a, b),
+    ((4, 4, 8), ("y", None, None)),
+    ((4, 8), (None, "x")),
+)
+row(
     "einsum three",
     lambda p, a, b: p.np.einsum("bij,bjk->bik", a, b),
     ((2, 8, 8), ("x", "y", None)),

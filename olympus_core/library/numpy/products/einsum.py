@@ -187,7 +187,8 @@ class _Planner:
         )
         self.sum_out(i, remaining_labels + self.labels[j])
         self.sum_out(j, remaining_labels + self.labels[i])
-        if self._joined(j, i, remaining_labels) == self.output:
+        in_order = self._joined(i, j, remaining_labels) == self.output
+        if not in_order and self._joined(j, i, remaining_labels) == self.output:
             i, j = j, i
         a, b, joined = self.labels[i], self.labels[j], self._joined(i, j, remaining_labels)
         batch = [c for c in a if c in b and c in remaining_labels]
