@@ -66,7 +66,7 @@ class MeshTable:
         A dimension that the axes do not divide is replicated, as for JAX's constraints.
         """
         if isinstance(sharding, NamedSharding):
-            if sharding.mesh.size == 1:
+            if sharding.mesh.size <= 1:
                 return None
             entries = self.entries(sharding.mesh, sharding.spec, shape)
             return self.of_entries(self.symbol(sharding.mesh), entries)
@@ -80,7 +80,7 @@ class MeshTable:
         Axes of the mesh that are not explicit may split each dimension.
         """
         sharding: NamedSharding | None = aval.explicit
-        if sharding is None or sharding.mesh.size == 1:
+        if sharding is None or sharding.mesh.size <= 1:
             return None
         mesh, symbol = sharding.mesh, self.symbol(sharding.mesh)
         if not mesh.auto_axes:

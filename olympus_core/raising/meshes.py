@@ -68,7 +68,7 @@ class Meshes:
         """
         sharding = self._sdy.TensorShardingAttr(attribute)
         mesh = self._mesh_of(sharding)
-        if mesh.size == 1:
+        if mesh.size <= 1:  # 0 without axes
             return None
         dimensions = [self._entry(x) for x in sharding.dimension_shardings]
         if any(is_open and names for names, is_open in dimensions):
