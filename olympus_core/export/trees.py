@@ -191,6 +191,6 @@ def _custom(name: str, data: str, children: Sequence[Any]) -> Any:
 register_pytree_node_serialization(
     KeyArray,
     serialized_name="olympus.random.key",
-    serialize_auxdata=lambda _: b"",
-    deserialize_auxdata=lambda _: None,
+    serialize_auxdata=lambda impl: b"" if impl == "threefry2x32" else impl.encode(),
+    deserialize_auxdata=lambda data: bytes(data).decode() or "threefry2x32",
 )

@@ -523,7 +523,8 @@ class Compiled(Stage):
 
         Raises SignatureError for arguments of a type other than the compiled one.
         """
-        buffers, avals = self._buffers(args, kwargs), self.signature.in_avals
+        inputs, avals = self._buffers(args, kwargs), self.signature.in_avals
+        buffers = [xla.put(x) if isinstance(x, _NUMPY) else x for x in inputs]
         donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
 
         def prepare() -> Callable[[], None]:

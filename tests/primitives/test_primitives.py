@@ -77,7 +77,8 @@ def test_every_primitive_has_a_row() -> None:
     # The functions that `ffi_call` calls are not those of all platforms: tests/extension tests it.
     # Functions of the process are called: tests/control/test_host_calls.py tests the calls.
     # `checkify` replaces `check`: tests/library/test_checkify.py tests it.
-    others = {"check", "debug_callback", "io_callback", "pure_callback", "ffi_effect_call"}
+    others = {"check", "debug_callback", "io_callback", "pure_callback"}
+    others |= {"ffi_call", "ffi_effect_call"}
     others |= {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value", "call_exported"}
     missing = {p.name for p in op.every()} - covered - others
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"

@@ -21,7 +21,7 @@ from tests.raising.test_raising import all_eqns, run
 
 ENTRY = EntryAttributes("jit_f")
 #: Rows whose program is for several devices, or refers to a function: it is not raised.
-DEVICES = {"shard_map", "pvary", "sharding_constraint", "inspect_sharding"}
+DEVICES = {"shard_map", "pvary", "sharding_constraint", "inspect_sharding", "composite"}
 SINGLE = [pytest.param(case, id=case.id) for case in CASES if case.primitive not in DEVICES]
 #: Rows whose first lowering has an unused result or constant, or reshapes a constant: raising
 #: removes it.
