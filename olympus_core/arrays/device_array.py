@@ -283,6 +283,15 @@ def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:
     return put_array(value, get_aval(value).update(weak_type=weak_type))
 
 
+def as_device_array(x: Any) -> Any:
+    """Return a NumPy value or a Python scalar as an array on the device; other values unchanged.
+
+    >>> as_device_array(1.0).dtype
+    dtype('float32')
+    """
+    return put_array(x) if isinstance(x, np.ndarray | np.generic | int | float | complex) else x
+
+
 def put_array(x: Any, aval: ShapedArray | None = None, device: Any = None) -> DeviceArray:
     """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
 

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
+from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import UsageError
@@ -182,9 +183,10 @@ def checkpoint(
         partial, dynamic_args, _ = fix_static_args(
             "static_argnums of checkpoint", wrapped, args, static
         )
-        if trace.at_base():
-            return wrapped(*args, **kwargs)
         leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
+        if trace.at_base():  # as arrays, which are not those of the caller
+            positional, named = in_tree.unflatten(map(as_device_array, leaves))
+            return partial(*positional, **named)
 
         def traced(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
             return partial(*positional, **keywords)

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, overload
 
+from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
@@ -35,6 +36,9 @@ from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.linearize import LinearTrace
 from olympus_core.transforms.programs import batch_program
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
+
+#: Python's numbers, which have no dtype of their own
+_SCALARS = (bool, int, float, complex)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -269,6 +273,11 @@ def _mapped(
     return mapped
 
 
+def _with_dtypes(values: Sequence[Any]) -> list[Any]:
+    """Return values with Python's numbers as arrays."""
+    return [as_device_array(x) if isinstance(x, _SCALARS) else x for x in values]
+
+
 class CustomCall(InlineCall):
     """A call of `olympuspr`, differentiated by a `FlatRule` in the parameter that `rule` names.
 
@@ -286,7 +295,7 @@ class CustomCall(InlineCall):
         n = params["num_consts"]
         _check_closure(params["name"], tangents[:n])
         rule: FlatRule = params[self.rule]
-        return rule.differentiate(primals[n:], tangents[n:])
+        return rule.differentiate(_with_dtypes(primals[n:]), _with_dtypes(tangents[n:]))
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -356,13 +365,16 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
             raise UndefinedRuleError(
                 f"{self._missing} function {function_name(self.fun)} using {self._definer}."
             )
-        if trace.at_base():
-            return self.fun(*args, **kwargs)
         positional = bind_positions(self.fun, args, kwargs)
         fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )
         leaves, in_tree = data.flatten_data(diff)
+        if trace.is_eager():  # a function and its rules may read the dtype of a scalar
+            leaves = _with_dtypes(leaves)
+        if trace.at_base():
+            eager_result: _R = fun(*in_tree.unflatten(leaves))
+            return eager_result
         call = RuleCall(positional, static, in_tree, [get_aval(x) for x in leaves])
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")

@@ -212,3 +212,32 @@ def test_a_linear_transpose_is_a_tree(ox):
     np.testing.assert_array_equal(
         ox.jit(lambda t, ct: t(ct))(transposed, ox.numpy.ones(3))[0], [0, 1, 2]
     )
+
+
+@BOTH
+def test_an_eager_checkpoint_has_arrays_and_not_those_of_the_caller(ox):
+    x = np.arange(4, dtype=np.float32)
+    reversed_x = ox.checkpoint(lambda x: x[::-1])(x)
+    x[:] = 7
+    assert reversed_x.tolist() == [3, 2, 1, 0]
+
+    def add(y):
+        y += 1
+        return y * 2
+
+    x = np.zeros(3, np.float32)
+    assert ox.checkpoint(add)(x).tolist() == [2, 2, 2]
+    assert x.tolist() == [0, 0, 0]
+    assert ox.checkpoint(lambda x: x * 3)(np.ones(3)).dtype == np.float32
+    assert ox.checkpoint(lambda x: 1 / x)(0.0) == np.inf
+
+
+@BOTH
+def test_rules_of_the_user_have_scalars_with_a_dtype(ox):
+    double = ox.custom_vjp(lambda x: x * ox.numpy.ones((), x.dtype) * 2)
+    double.defvjp(lambda x: (x * 2, ox.numpy.zeros((), x.dtype)), lambda r, g: (g * 2 + r,))
+    assert double(3.0) == 6.0
+    assert ox.grad(double)(3.0) == 2.0
+    other = ox.custom_jvp(lambda x: x * 2)
+    other.defjvp(lambda p, t: (other(p[0]), t[0].astype(p[0].dtype) * 2))
+    assert ox.grad(other)(3.0) == 2.0
