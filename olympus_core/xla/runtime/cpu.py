@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from olympus_core.base.errors import UsageError
@@ -10,6 +11,7 @@ from olympus_core.xla.bindings import Device
 from olympus_core.xla.targets.topologies import MOST_DEVICES
 from olympus_runtime import cpu as runtime_cpu
 
+_FLAG = re.compile(r"--xla_force_host_platform_device_count=([0-9]+)")
 _expected = 0  # number of CPU devices; 0 if it is not set
 _started_alone = False  # with one device, and the first call did not request more
 
@@ -19,7 +21,8 @@ def cpu_client(requested: int = 1) -> Any:
 
     If that is `auto`, the runtime has the number of devices that the first call, which starts it,
     passes as `requested`. If it is absent or `auto`, a number from `expect_devices` has
-    precedence.
+    precedence. Without these, the number is that of XLA's flag
+    `--xla_force_host_platform_device_count` in `XLA_FLAGS`.
 
     Raises:
       UsageError: it is neither `auto` nor an integer from 1 to `MOST_DEVICES`.
@@ -59,7 +62,7 @@ def expect_devices(count: int) -> None:
 
 def _cpu_count(requested: int) -> tuple[int, bool]:
     """Return the number of CPU devices, and True if the call that starts the CPU decides it."""
-    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES") or ("auto" if _expected else "1")
+    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES") or ("auto" if _expected else _flagged())
     if text == "auto":
         if _expected > 1:
             return _expected, False
@@ -73,6 +76,14 @@ def _cpu_count(requested: int) -> tuple[int, bool]:
             f"got {text!r:.60}"
         )
     return int(digits), False
+
+
+def _flagged() -> str:
+    """Return the number of CPU devices in XLA_FLAGS, as programs for JAX set it, or "1"."""
+    numbers = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
+    number = numbers[-1].lstrip("0") if numbers else ""
+    is_valid = number and len(number) <= len(str(MOST_DEVICES)) and int(number) <= MOST_DEVICES
+    return number if is_valid else "1"
 
 
 def more_devices(count: int) -> str:

@@ -193,6 +193,15 @@ def test_expect_devices_gives_the_number_of_devices(python):
         assert f"from 1 to 1024 devices, and {wrong} are expected" in refused.stderr
 
 
+def test_the_flag_of_xla_gives_the_number_of_devices(python):
+    source = "import olympus; print(len(olympus.devices()))"
+    flag = "--xla_force_host_platform_device_count="
+    assert python(source, XLA_FLAGS=f"{flag}4").stdout == "4\n"
+    assert python(source, XLA_FLAGS=f"{flag}2 {flag}3").stdout == "3\n"
+    assert python(source, XLA_FLAGS=f"{flag}4", OLYMPUS_NUM_CPU_DEVICES="2").stdout == "2\n"
+    assert python(source, XLA_FLAGS=f"{flag}0").stdout == "1\n"
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1025", "9" * 5000])
 def test_a_wrong_number_of_devices_is_refused(python, text):
     process = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
