@@ -44,7 +44,7 @@ module @jit_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %34 = stablehlo.reshape %33 : (tensor<2x64xf32>) -> tensor<2x4x16xf32>
     %35 = stablehlo.broadcast_in_dim %34, dims = [0, 2, 3] : (tensor<2x4x16xf32>) -> tensor<2x1x4x16xf32>
     %36 = stablehlo.dynamic_update_slice %arg35, %35, %c_3, %28, %c_3, %c_3 : (tensor<2x32x4x16xf32>, tensor<2x1x4x16xf32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x32x4x16xf32>
-    %37 = stablehlo.dot_general %29, %19, batching_dims = [0, 2] x [0, 1], contracting_dims = [3] x [2], precision = [DEFAULT, DEFAULT] : (tensor<2x32x4x16xf32>, tensor<2x4x16xf32>) -> tensor<2x4x32xf32>
+    %37 = stablehlo.dot_general %19, %29, batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [3], precision = [DEFAULT, DEFAULT] : (tensor<2x4x16xf32>, tensor<2x32x4x16xf32>) -> tensor<2x4x32xf32>
     %cst_5 = stablehlo.constant dense<2.500000e-01> : tensor<2x4x32xf32>
     %38 = stablehlo.multiply %37, %cst_5 : tensor<2x4x32xf32>
     %39 = stablehlo.iota dim = 0 : tensor<32xi32>
@@ -61,7 +61,7 @@ module @jit_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %48 = stablehlo.reduce(%47 init: %cst) applies stablehlo.add across dimensions = [2] : (tensor<2x4x32xf32>, tensor<f32>) -> tensor<2x4xf32>
     %49 = stablehlo.broadcast_in_dim %48, dims = [0, 1] : (tensor<2x4xf32>) -> tensor<2x4x32xf32>
     %50 = stablehlo.divide %47, %49 : tensor<2x4x32xf32>
-    %51 = stablehlo.dot_general %36, %50, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [2], precision = [DEFAULT, DEFAULT] : (tensor<2x32x4x16xf32>, tensor<2x4x32xf32>) -> tensor<2x4x16xf32>
+    %51 = stablehlo.dot_general %50, %36, batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x32xf32>, tensor<2x32x4x16xf32>) -> tensor<2x4x16xf32>
     %52 = stablehlo.reshape %51 : (tensor<2x4x16xf32>) -> tensor<2x64xf32>
     %53 = stablehlo.convert %arg10 : (tensor<64x64xi8>) -> tensor<64x64xf32>
     %54 = stablehlo.dot_general %52, %53, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
@@ -123,7 +123,7 @@ module @jit_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %110 = stablehlo.reshape %109 : (tensor<2x64xf32>) -> tensor<2x4x16xf32>
     %111 = stablehlo.broadcast_in_dim %110, dims = [0, 2, 3] : (tensor<2x4x16xf32>) -> tensor<2x1x4x16xf32>
     %112 = stablehlo.dynamic_update_slice %arg37, %111, %c_3, %28, %c_3, %c_3 : (tensor<2x32x4x16xf32>, tensor<2x1x4x16xf32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x32x4x16xf32>
-    %113 = stablehlo.dot_general %105, %98, batching_dims = [0, 2] x [0, 1], contracting_dims = [3] x [2], precision = [DEFAULT, DEFAULT] : (tensor<2x32x4x16xf32>, tensor<2x4x16xf32>) -> tensor<2x4x32xf32>
+    %113 = stablehlo.dot_general %98, %105, batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [3], precision = [DEFAULT, DEFAULT] : (tensor<2x4x16xf32>, tensor<2x32x4x16xf32>) -> tensor<2x4x32xf32>
     %114 = stablehlo.multiply %113, %cst_5 : tensor<2x4x32xf32>
     %115 = stablehlo.select %42, %114, %cst_6 : tensor<2x4x32xi1>, tensor<2x4x32xf32>
     %116 = stablehlo.reduce(%115 init: %cst_7) applies stablehlo.maximum across dimensions = [2] : (tensor<2x4x32xf32>, tensor<f32>) -> tensor<2x4xf32>
@@ -133,7 +133,7 @@ module @jit_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %120 = stablehlo.reduce(%119 init: %cst) applies stablehlo.add across dimensions = [2] : (tensor<2x4x32xf32>, tensor<f32>) -> tensor<2x4xf32>
     %121 = stablehlo.broadcast_in_dim %120, dims = [0, 1] : (tensor<2x4xf32>) -> tensor<2x4x32xf32>
     %122 = stablehlo.divide %119, %121 : tensor<2x4x32xf32>
-    %123 = stablehlo.dot_general %112, %122, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [2], precision = [DEFAULT, DEFAULT] : (tensor<2x32x4x16xf32>, tensor<2x4x32xf32>) -> tensor<2x4x16xf32>
+    %123 = stablehlo.dot_general %122, %112, batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x32xf32>, tensor<2x32x4x16xf32>) -> tensor<2x4x16xf32>
     %124 = stablehlo.reshape %123 : (tensor<2x4x16xf32>) -> tensor<2x64xf32>
     %125 = stablehlo.convert %arg26 : (tensor<64x64xi8>) -> tensor<64x64xf32>
     %126 = stablehlo.dot_general %124, %125, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
