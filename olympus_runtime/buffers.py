@@ -46,7 +46,7 @@ def result_handler(place: OneDevice) -> Any:
 
 
 class _Dispatch(NamedTuple):
-    """What jaxlib needs to make a call without Python; it reads these fields by name."""
+    """The data of a call that jaxlib makes without Python; it reads these fields by name."""
 
     xla_executable: Any
     out_pytree_def: Any

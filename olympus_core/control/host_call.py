@@ -74,8 +74,6 @@ class HostCall(MultipleResults):
         return ctx.host_call(handler, index, operands, has_side_effect=self.is_effect)
 
     def threaded(self, eqn: Eqn, thread: Any, order: Any, after: Var) -> Eqn:
-        if not eqn.params.get("ordered"):
-            return eqn
         return eqn.replace(
             inputs=(order, *eqn.inputs),
             outputs=(after, *eqn.outputs),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -302,6 +304,28 @@ def test_a_function_may_run_programs() -> None:
 
     out = ox.jit(lambda x: io_callback(inner, SCALAR, x, ordered=True))(0.5)
     assert np.allclose(out, np.sin(0.5))
+
+
+WAITING = """
+import olympus as ox
+from olympus import debug, lax
+from olympus_core.xla.runtime import host_calls
+
+host_calls._MANY = 1
+inner = ox.jit(lambda y: debug.callback(lambda z: None, y))
+outer = ox.jit(lambda x: debug.callback(inner, x))
+inner(1.0), outer(1.0), ox.effects_barrier()
+slow = ox.jit(lambda a: lax.fori_loop(0, 30, lambda i, c: ox.numpy.tanh(c @ c), a).sum())
+x = slow(ox.numpy.ones((700, 700)))  # it is still computed while the programs start
+outer(x), outer(x), ox.effects_barrier()
+print("ended")
+"""
+
+
+def test_a_program_that_waits_for_older_ones_does_not_stop_their_functions() -> None:
+    command = [sys.executable, "-c", WAITING]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout == "ended\n"
 
 
 def test_lowered_programs() -> None:

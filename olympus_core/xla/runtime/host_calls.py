@@ -46,7 +46,8 @@ class _Running:
             _wait(token)
 
     def add(self, token: Any, is_ordered: bool) -> None:
-        """Add the token of a program that has started."""
+        """Add the token of a program that has started; wait for the oldest if there are many."""
+        oldest: list[Any] = []
         with self._lock:
             if not self._waits_at_exit:
                 self._waits_at_exit = True
@@ -54,10 +55,10 @@ class _Running:
             if is_ordered:
                 self._ordered = token
             self._tokens.append(token)
-            if len(self._tokens) > _MANY:
-                old, self._tokens = self._tokens[:_MANY], self._tokens[_MANY:]
-                for x in old:
-                    _wait(x)
+            if len(self._tokens) > _MANY and not state.in_host_call:
+                oldest, self._tokens = self._tokens[:_MANY], self._tokens[_MANY:]
+        for x in oldest:  # without the lock: their functions may start programs with effects
+            _wait(x)
 
     def wait(self) -> None:
         """Wait for all programs with effects that were started; raise the error of one."""
