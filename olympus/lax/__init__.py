@@ -52,8 +52,6 @@ from olympus_core.library.lax.dot import PrecisionLike as PrecisionLike
 from olympus_core.library.lax.dot import batch_matmul as batch_matmul
 from olympus_core.library.lax.dot import dot as dot
 from olympus_core.library.lax.dot import dot_general as dot_general
-from olympus_core.library.lax.elementwise import AccuracyMode as AccuracyMode
-from olympus_core.library.lax.elementwise import AccuracyTolerance as _AccuracyTolerance
 from olympus_core.library.lax.elementwise import RoundingMethod as RoundingMethod
 from olympus_core.library.lax.elementwise import abs as abs
 from olympus_core.library.lax.elementwise import acos as acos
@@ -216,6 +214,8 @@ from olympus_core.library.special.lax import igamma_grad_a as igamma_grad_a
 from olympus_core.library.special.lax import igammac as igammac
 from olympus_core.library.special.lax import random_gamma_grad as random_gamma_grad
 from olympus_core.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
+from olympus_core.primitives.precision import AccuracyMode as AccuracyMode
+from olympus_core.primitives.precision import AccuracyTolerance as _AccuracyTolerance
 from olympus_core.primitives.random import RandomAlgorithm as RandomAlgorithm
 
 Tolerance = _AccuracyTolerance

@@ -280,6 +280,17 @@ class ShapeDtypeStruct:
             sharding.check_shape(self.shape, "a ShapeDtypeStruct")
         self.sharding = sharding
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """Return the description of an array, or of a value with a shape and a dtype.
+
+        >>> ShapeDtypeStruct.like(np.zeros((2, 3), "float32"))
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        weak = getattr(x, "weak_type", False)
+        return cls(x.shape, x.dtype, sharding=sharding, weak_type=weak)
+
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """Return the description with another `shape`, `dtype`, `sharding` or `weak_type`.
 

@@ -145,6 +145,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
 ) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
@@ -153,6 +154,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
@@ -160,28 +162,38 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
 ) -> Callable[..., Any]:
     """Return `fun` with a derivative that recomputes values instead of saving them.
 
     The derivative saves only the arguments and the values that `policy` selects (see
     `CheckpointPolicies`; by default none), for about one more evaluation of `fun`.
     `prevent_cse=False` omits the barrier that keeps the compiler from undoing this; inside `scan`
-    the barrier is not needed.
+    the barrier is not needed.  The arguments at the positions `static_argnums`, and the parameters
+    `static_argnames`, are passed to `fun` unchanged: it may branch on their values.
 
     >>> grad(checkpoint(lambda x: sin(sin(x))))(1.0)
     Array(0.36003947, dtype=float32, weak_type=True)
     """
     if fun is None:
         return functools.partial(
-            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
         )
-    static = positions("static_argnums of checkpoint", static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    static = positions("static_argnums of checkpoint", static_argnums, fun, names)
     wrapped: Callable[..., Any] = fun
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        fixed = {name: kwargs.pop(name) for name in names if name in kwargs}
+        function = functools.partial(wrapped, **fixed) if fixed else wrapped
+        present = [i for i in static if i < len(args)] if names else static
         partial, dynamic_args, _ = fix_static_args(
-            "static_argnums of checkpoint", wrapped, args, static
+            "static_argnums of checkpoint", function, args, present
         )
         leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
         if trace.at_base():  # as arrays, which are not those of the caller

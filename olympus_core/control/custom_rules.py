@@ -33,7 +33,7 @@ from olympus_core.transforms import data
 from olympus_core.transforms.batching import BatchTrace, batch_flat, place_axis
 from olympus_core.transforms.flat import canonical_argnums, check_positions
 from olympus_core.transforms.jvp import JVPTrace
-from olympus_core.transforms.linearize import LinearTrace
+from olympus_core.transforms.linearize import LinearTrace, tangent_aval
 from olympus_core.transforms.programs import batch_program
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
@@ -42,6 +42,21 @@ _SCALARS = (bool, int, float, complex)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+
+_SETTERS = frozenset(["def_vmap", "defjvp", "defjvps", "defvjp"])
+
+
+class WithSetters:
+    """An object that has the methods of the function that it wraps, if they set rules.
+
+    So `custom_vjp(custom_vmap(f)).def_vmap` is that of the `custom_vmap`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SETTERS and "fun" in self.__dict__:
+            return getattr(self.__dict__["fun"], name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 def bind_positions(
@@ -109,10 +124,11 @@ def positions(
         parameters = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
         parameters = []
+    what = what.replace("argnums", "argnames")
     for name in names:
         if name not in parameters:
             raise TransformError(
-                f"nondiff_argnames has {name!r}, and '{function_name(fun)}' takes "
+                f"{what} has {name!r}, and '{function_name(fun)}' takes "
                 f"{', '.join(parameters) or 'no arguments by name'}"
             )
     named = [n for n in map(parameters.index, names) if n not in numbers]
@@ -157,6 +173,15 @@ class SymbolicZero:
     def dtype(self) -> Any:
         """The dtype of the value."""
         return self.aval.dtype
+
+    @classmethod
+    def from_primal_value(cls, value: Any) -> SymbolicZero:
+        """Return the zero tangent of a value.
+
+        >>> SymbolicZero.from_primal_value(ones(2))
+        SymbolicZero(f32[2])
+        """
+        return cls(tangent_aval(get_aval(value)))
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.short_name()})"
@@ -322,7 +347,7 @@ class RuleCall(NamedTuple):
     in_avals: list[ShapedArray]
 
 
-class CustomFunction(abc.ABC, Generic[_P, _R]):
+class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
     """A function with a derivative that its author wrote: a rule, set after the definition."""
 
     __name__: str

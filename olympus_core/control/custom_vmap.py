@@ -11,7 +11,7 @@ from olympus_core.base.errors import TransformError, UndefinedRuleError
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
-from olympus_core.control.custom_rules import bind_positions
+from olympus_core.control.custom_rules import WithSetters, bind_positions
 from olympus_core.ir.primitive import Batched, TangentSplit, op
 from olympus_core.transforms import data
 from olympus_core.transforms.batching import batch_flat, place_axis
@@ -207,7 +207,7 @@ def _has_tangent(x: Any) -> bool:
 custom_vmap_p = CustomVmapCall("custom_vmap_call")
 
 
-class custom_vmap(Generic[_P, _R]):
+class custom_vmap(WithSetters, Generic[_P, _R]):
     """A function whose mapped form is given by `def_vmap`.
 
     >>> @custom_vmap

@@ -75,7 +75,23 @@ def devices(backend: str | None = None) -> list[xla.Device]:
     return list(xla.devices(backend))
 
 
-local_devices = devices
+def local_devices(
+    process_index: int | None = None,
+    backend: str | None = None,
+    host_id: int | None = None,
+) -> list[xla.Device]:
+    """Return the devices of a process, by default of this one; see `devices`.
+
+    host_id: the old name of `process_index`.  Raises ArgumentError for a process that does not
+    exist: there is one, with the number 0.
+
+    >>> local_devices() == devices()
+    True
+    """
+    process = host_id if process_index is None else process_index
+    if process not in (None, 0):
+        raise ArgumentError(f"there is one process, with the process_index 0, and not {process!r}")
+    return devices(backend)
 
 
 def device_count(backend: str | None = None) -> int:
@@ -156,16 +172,26 @@ Destination = xla.Device | Sharding
 
 @overload
 def device_put(
-    x: ArrayLike, device: Destination | None = None, *, donate: bool = False
+    x: ArrayLike,
+    device: Destination | None = None,
+    *,
+    src: Destination | None = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
 ) -> Array: ...
 @overload
-def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any: ...
-def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any: ...
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
     """Put a tree of arrays and scalars on a device, or give it a sharding; default: first device.
 
     `device` is a device or a sharding, or a tree prefix of `x` of these.  An array that is put on
     a device explicitly stays there: programs run on its devices.  In a traced function a sharding
-    is a constraint, and a device has no effect.  `donate` has no effect: `x` stays valid.
+    is a constraint, and a device has no effect.  `src`, `donate` and `may_alias` have no effect:
+    `x` stays valid.
 
     Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
     device nor a sharding, ShardingError for a sharding that cannot split an array.

@@ -10,12 +10,19 @@ from typing import Protocol
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis
+from olympus_core.primitives.precision import Accuracy
 
 
 class OfX(Protocol):
     """A function of one array."""
 
     def __call__(self, x: ArrayLike) -> Array: ...
+
+
+class OfXAccuracy(Protocol):
+    """A function of one array, in the accuracy that the caller states."""
+
+    def __call__(self, x: ArrayLike, accuracy: Accuracy | None = None) -> Array: ...
 
 
 class OfXY(Protocol):

@@ -7,6 +7,7 @@ The module converts the names and values of users to the parameter `precision` o
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import enum
 import re
 from collections.abc import Sequence
@@ -43,6 +44,75 @@ class Precision(enum.Enum):
 
     def __str__(self) -> str:
         return self.name
+
+
+class AccuracyMode(enum.Enum):
+    """The accuracy of transcendental functions: the platform's default, or its best."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+    def attribute(self) -> ir.Attribute:
+        """Return the attribute `result_accuracy`."""
+        return _accuracy_attribute(0.0, 0.0, 0, self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class AccuracyTolerance:
+    """The accuracy that a transcendental function needs: absolute and relative, or in ulps.
+
+    Raises ArgumentError for a negative tolerance, and without any.
+
+    >>> lax.Tolerance(atol=1e-3, ulps=2).ulps
+    2
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        tolerances = self.atol, self.rtol, self.ulps
+        if min(tolerances) < 0:
+            raise ArgumentError(
+                f"tolerances must be non-negative, and are {self.atol}, {self.rtol} and {self.ulps}"
+            )
+        if not any(tolerances):
+            raise ArgumentError("at least one of atol, rtol, or ulps must be set")
+
+    def attribute(self) -> ir.Attribute:
+        """Return the attribute `result_accuracy`."""
+        return _accuracy_attribute(self.atol, self.rtol, self.ulps, "TOLERANCE")
+
+
+#: the parameter `accuracy` of a transcendental primitive
+Accuracy = AccuracyMode | AccuracyTolerance
+
+
+def _accuracy_attribute(atol: float, rtol: float, ulps: int, mode: str) -> ir.Attribute:
+    attribute: ir.Attribute = mlir.hlo.ResultAccuracyAttr.get(atol, rtol, ulps, mode)
+    return attribute
+
+
+def checked_accuracy(name: str, accuracy: object) -> Accuracy:
+    """Return the accuracy; raise ArgumentError if it is neither a mode nor a tolerance."""
+    if isinstance(accuracy, AccuracyMode | AccuracyTolerance):
+        return accuracy
+    raise ArgumentError(
+        f"{name} takes an AccuracyMode or a Tolerance as its accuracy, and got {accuracy!r:.80}"
+    )
+
+
+def read_accuracy(operation: StableHloOperation) -> Accuracy | None:
+    """Return the accuracy that an operation states; None for the default."""
+    attribute = operation.attribute("result_accuracy")
+    if attribute is None:
+        return None
+    stated = mlir.hlo.ResultAccuracyAttr(attribute)
+    mode = re.sub(r".*<|>.*", "", str(stated.mode))
+    if mode == "TOLERANCE":
+        return AccuracyTolerance(stated.atol, stated.rtol, stated.ulps)
+    return AccuracyMode.HIGHEST if mode == "HIGHEST" else None
 
 
 _NAMES: dict[object, Precision] = {

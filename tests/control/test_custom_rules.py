@@ -334,6 +334,29 @@ def test_positions_of_static_arguments_are_any_integers():
         assert olympus.checkpoint(f, static_argnums=positions)(X, True) == 2 * X
 
 
+def test_names_of_static_arguments():
+    f = olympus.checkpoint(lambda x, twice=False: x * 2 if twice else x, static_argnames="twice")
+    assert f(X) == X
+    for derivative in (olympus.grad(f)(X, True), olympus.grad(f)(X, twice=True)):
+        assert derivative == 2
+    with pytest.raises(TransformError, match="static_argnames of checkpoint has 'n'"):
+        olympus.checkpoint(lambda x: x, static_argnames="n")
+
+
+@pytest.mark.parametrize("wrap", [olympus.custom_jvp, olympus.custom_vjp])
+def test_setters_of_the_wrapped_function(wrap):
+    f = wrap(olympus.custom_batching.custom_vmap(lambda x: x))
+    f.def_vmap(lambda size, mapped, x: (3 * x, True))
+    if wrap is olympus.custom_jvp:
+        f.defjvp(lambda primals, tangents: (f(*primals), 7 * tangents[0]))
+    else:
+        f.defvjp(lambda x: (f(x), None), lambda _, ct: (7 * ct,))
+    np.testing.assert_array_equal(olympus.vmap(f)(np.ones(2, "float32")), [3, 3])
+    assert olympus.grad(f)(1.0) == 7
+    with pytest.raises(AttributeError, match="has no attribute 'def_other'"):
+        f.def_other  # noqa: B018
+
+
 def test_arguments_that_the_function_does_not_take():
     with pytest.raises(SignatureError, match=r"missing|argument"):
         olympus.jit(lambda x: scaled(olympus)(x))(X)

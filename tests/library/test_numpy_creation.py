@@ -89,6 +89,7 @@ RANGES: dict[str, Call] = {
     "mgrid complex": lambda np: np.mgrid[0:1:3j],
     "ogrid": lambda np: np.ogrid[0:2, 1:4],
     "r_": lambda np: np.r_[1, 2, 3],
+    "r_ matrices": lambda np: [np.r_["r", 1, 2], np.r_["c", 1, 2], np.c_["c", [1, 2], [3, 4]]],
     "r_ slices": lambda np: np.r_[0:3, 5, np.arange(2)],
     "r_ axis": lambda np: np.r_["0,2", np.arange(3), np.arange(3)],
     "c_": lambda np: np.c_[np.arange(3), np.arange(3)],

@@ -76,6 +76,7 @@ def test_partitions(name: str, axis: int) -> None:
     assert np.array_equal(np.sort(parts, axis), np.sort(x, axis))
     smaller, middle, greater = np.split(parts, [2, 3], axis)
     assert (smaller <= middle).all() and (middle <= greater).all()
+    check([named(name, x, kth=2, axis=axis), named(name, SPECIAL[3:6], kth=-2)])
 
 
 METHODS = ["scan", "scan_unrolled", "compare_all", "sort"]

@@ -36,6 +36,20 @@ def relu(lax: Any, x: Any) -> Any:
     return jax.nn.relu(x) if lax is jax.lax else olympus.nn.relu(x)
 
 
+#: a function of each class of primitives that take an accuracy
+ACCURATE = ("exp", "exp2", "rsqrt")
+
+
+def in_accuracy(name: str) -> Case:
+    """A row of a function in an accuracy that the call states."""
+
+    def call(lax: Any, x: Any) -> Any:
+        best = getattr(lax, name)(x, accuracy=lax.AccuracyMode.HIGHEST)
+        return best + getattr(lax, name)(x, accuracy=lax.Tolerance(rtol=1e-5, ulps=2))
+
+    return Case(name, call, (Arg((3, 4), 0.5, 1.0),), ("float32",), label="accuracy")
+
+
 CASES: list[Case] = [
     unary("neg", *NUMBERS),
     unary("sign", *NUMBERS),
@@ -52,6 +66,7 @@ CASES: list[Case] = [
     unary("is_finite"),
     unary("exp", *COMPLEX, "bfloat16"),
     unary("exp2", "float32", "bfloat16"),
+    *[in_accuracy(name) for name in ACCURATE],
     unary("expm1", *COMPLEX),
     unary("log", *COMPLEX, low=0.1),
     unary("log1p", *COMPLEX, low=-0.9),

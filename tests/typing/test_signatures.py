@@ -105,7 +105,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.device_models": ("tables", "what TOML has"),
     "olympus.is_tpu_table": ("tables", "what TOML has"),
     "olympus.tpu_models": ("tables", "what TOML has"),
-    "olympus.device_put": ("x device donate return", "a tree"),
+    "olympus.device_put": ("x device src donate may_alias return", "a tree"),
     "olympus.eval_shape": (
         "args kwargs return",
         "the arguments of a user's function, and its tree",

@@ -31,9 +31,11 @@ from olympus_core.primitives.elementwise import (
     transcendental,
 )
 from olympus_core.primitives.elementwise.base import Elementwise, check_kinds
+from olympus_core.primitives.precision import checked_accuracy
 
 if TYPE_CHECKING:
-    from olympus_core.library.signatures import OfX, OfXY
+    from olympus_core.library.signatures import OfX, OfXAccuracy, OfXY
+    from olympus_core.primitives.precision import Accuracy
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -45,38 +47,24 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-class AccuracyMode(enum.IntEnum):
-    """The accuracy of transcendental functions: the platform's default, or its best."""
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class AccuracyTolerance:
-    """The accuracy that a transcendental function needs: absolute and relative, or in ulps.
-
-    Raises ArgumentError for a negative tolerance, and without any.
-
-    >>> lax.Tolerance(atol=1e-3, ulps=2).ulps
-    2
-    """
-
-    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
-        if atol < 0 or rtol < 0 or ulps < 0:
-            raise ArgumentError(
-                f"tolerances must be non-negative, and are {atol}, {rtol} and {ulps}"
-            )
-        if not (atol or rtol or ulps):
-            raise ArgumentError("at least one of atol, rtol, or ulps must be set")
-        self.atol, self.rtol, self.ulps = atol, rtol, ulps
-
-
 def _unary(primitive: Elementwise, summary: str, call: str, printed: str) -> OfX:
     bind = primitive.bind
 
     def function(x: ArrayLike) -> Array:
         check_arrays(primitive.name, x)
         return bind(x)
+
+    return _named(function, primitive, summary, call, printed)
+
+
+def _with_accuracy(primitive: Elementwise, summary: str, call: str, printed: str) -> OfXAccuracy:
+    bind = primitive.bind
+
+    def function(x: ArrayLike, accuracy: Accuracy | None = None) -> Array:
+        check_arrays(primitive.name, x)
+        if accuracy is None:
+            return bind(x)
+        return bind(x, accuracy=checked_accuracy(primitive.name, accuracy))
 
     return _named(function, primitive, summary, call, printed)
 
@@ -126,49 +114,49 @@ is_finite = _unary(
     "is_finite(array([1.0, nan, inf]))",
     "Array([ True, False, False], dtype=bool)",
 )
-exp = _unary(
+exp = _with_accuracy(
     transcendental.exp_p,
     "e ** x",
     "exp(array([0.0, 1.0, 2.0]))",
     "Array([1.       , 2.7182817, 7.389056 ], dtype=float32)",
 )
-exp2 = _unary(
+exp2 = _with_accuracy(
     transcendental.exp2_p,
     "2 ** x",
     "exp2(array([-1.0, 0.0, 3.0]))",
     "Array([0.5, 1. , 8. ], dtype=float32)",
 )
-expm1 = _unary(
+expm1 = _with_accuracy(
     transcendental.expm1_p,
     "e ** x - 1, exact near 0",
     "expm1(array([1e-10, 1.0]))",
     "Array([1.0000000e-10, 1.7182817e+00], dtype=float32)",
 )
-log = _unary(
+log = _with_accuracy(
     transcendental.log_p,
     "The natural logarithm",
     "log(array([0.0, 1.0, 10.0]))",
     "Array([     -inf, 0.       , 2.3025851], dtype=float32)",
 )
-log1p = _unary(
+log1p = _with_accuracy(
     transcendental.log1p_p,
     "log(1 + x), exact near 0",
     "log1p(array([1e-10, 1.0]))",
     "Array([1.000000e-10, 6.931472e-01], dtype=float32)",
 )
-sin = _unary(
+sin = _with_accuracy(
     transcendental.sin_p,
     "The sine of x radians",
     "sin(array([0.0, 1.0]))",
     "Array([0.        , 0.84147096], dtype=float32)",
 )
-cos = _unary(
+cos = _with_accuracy(
     transcendental.cos_p,
     "The cosine of x radians",
     "cos(array([0.0, 1.0]))",
     "Array([1.       , 0.5403023], dtype=float32)",
 )
-tan = _unary(
+tan = _with_accuracy(
     transcendental.tan_p,
     "The tangent of x radians",
     "tan(array([0.0, 1.0]))",
@@ -204,7 +192,7 @@ cosh = _unary(
     "cosh(array([0.0, 1.0]))",
     "Array([1.       , 1.5430806], dtype=float32)",
 )
-tanh = _unary(
+tanh = _with_accuracy(
     transcendental.tanh_p,
     "The hyperbolic tangent",
     "tanh(array([0.0, 1.0, inf]))",
@@ -228,25 +216,25 @@ atanh = _unary(
     "atanh(array([0.0, 0.5, 1.0]))",
     "Array([0.        , 0.54930615,        inf], dtype=float32)",
 )
-logistic = _unary(
+logistic = _with_accuracy(
     transcendental.logistic_p,
     "1 / (1 + e ** -x)",
     "logistic(array([-inf, 0.0, 1.0]))",
     "Array([0.       , 0.5      , 0.7310586], dtype=float32)",
 )
-sqrt = _unary(
+sqrt = _with_accuracy(
     arithmetic.sqrt_p,
     "The square root",
     "sqrt(array([4.0, 2.0, -1.0]))",
     "Array([2.       , 1.4142135,       nan], dtype=float32)",
 )
-rsqrt = _unary(
+rsqrt = _with_accuracy(
     arithmetic.rsqrt_p,
     "1 / sqrt(x)",
     "rsqrt(array([4.0, 0.25, 0.0]))",
     "Array([0.5, 2. , inf], dtype=float32)",
 )
-cbrt = _unary(
+cbrt = _with_accuracy(
     arithmetic.cbrt_p,
     "The cube root",
     "cbrt(array([27.0, -8.0]))",
@@ -332,9 +320,25 @@ add = _binary(
 sub = _binary(
     arithmetic.sub_p, "x - y", "sub(array([5, 3]), array([1, 4]))", "Array([ 4, -1], dtype=int32)"
 )
-mul = _binary(
-    arithmetic.mul_p, "x * y", "mul(array([1.5, 2.5]), 2.0)", "Array([3., 5.], dtype=float32)"
-)
+
+
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+    """x * y, element by element; raises DTypeError for a dtype it lacks.
+
+    out_dtype: convert the operands to this dtype first.
+
+    >>> mul(array([1.5, 2.5]), 2.0)
+    Array([3., 5.], dtype=float32)
+    """
+    check_arrays("mul", x, y)
+    x, y = promote_shapes("mul", x, y)
+    if out_dtype is not None:
+        check_kinds("mul", "uifc", get_aval(x), get_aval(y))
+        x, y = (convert(v, dtypes.dtype(out_dtype)) for v in (x, y))
+    product: Array = arithmetic.mul_p.bind(x, y)
+    return product
+
+
 div = _binary(
     arithmetic.div_p,
     "x / y; for integers, rounded towards zero",

@@ -53,7 +53,8 @@ def broadcast_in_dim(
 ) -> Array:
     """Return the array at `shape`: its axis i is axis `broadcast_dimensions[i]`; others repeat it.
 
-    Raises ShapeError if the operand's lengths are neither 1 nor those of `shape`.
+    Dimensions that do not ascend transpose the operand.  Raises ShapeError if its lengths are
+    neither 1 nor those of `shape`.
 
     >>> broadcast_in_dim(array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
@@ -63,6 +64,10 @@ def broadcast_in_dim(
     is_same = dims == tuple(range(len(target)))
     if is_same and isinstance(operand, Array) and operand.aval.shape == target:
         return operand
+    order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
+    if order != tuple(range(len(dims))) and len(dims) == len(shape_of(operand)):
+        operand = p.transpose_p.bind(operand, permutation=order)
+        dims = tuple([dims[i] for i in order])
     return p.broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
 
 

@@ -60,12 +60,14 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 
 def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
-    """Return two vectors of coefficients in one dtype and of one length: zeros in front."""
+    """Return the coefficients, along axis 0, in one dtype and of one length: zeros in front."""
     first, second = promote_dtypes(operand(name, a1)[0], operand(name, a2)[0])
     x, y = (atleast_1d(v) for v in (first, second))
     length = max(x.shape[0], y.shape[0])
     padded = [
-        concatenate([zeros((length - v.shape[0],), v.dtype), v]) if v.shape[0] < length else v
+        concatenate([zeros((length - v.shape[0], *v.shape[1:]), v.dtype), v])
+        if v.shape[0] < length
+        else v
         for v in (x, y)
     ]
     return padded[0], padded[1]

@@ -22,9 +22,11 @@ from olympus_core.ir import sharding_rules
 from olympus_core.ir.olympuspr import Literal
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.precision import read_accuracy
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.primitives.precision import Accuracy
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 BOOL = np.dtype("bool")
@@ -124,23 +126,29 @@ class Elementwise(SingleResult):
             x if x.__class__ is not Literal and a.shape == out.shape else ctx.full(x, a, out.shape)
             for x, a in zip(operands, ctx.avals_in, strict=True)
         ]
-        return mlir.op1(self.op, out, full, self.attributes(ctx.avals_in[0]))
+        attributes = self.attributes(ctx.avals_in[0]) or accuracy_attributes(params)
+        return mlir.op1(self.op, out, full, attributes)
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        params: dict[str, Any] = {}
+        accuracy = read_accuracy(operation)
+        if accuracy is not None:
+            params["accuracy"] = accuracy
         is_complex = dtypes.kind(operation.avals_in[0].dtype) == "c"
         if is_complex and not self.complex_is_one_operation:
-            return self.bind(*operands, is_corrected=False)
-        return self.bind(*operands)
+            params["is_corrected"] = False
+        return self.bind(*operands, **params)
 
-    def lower_uncorrected(self, ctx: LoweringContext, *operands: Any) -> Any:
+    def lower_uncorrected(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         """Emit `op` alone, without the corrections of special values of complex results."""
-        return Elementwise.lower(self, ctx, *operands)
+        return Elementwise.lower(self, ctx, *operands, **params)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         out, total = self.bind(*primals, **params), None
-        params.pop("is_corrected", None)  # the rules are the same
+        for name in ("is_corrected", "accuracy"):  # the rules are the same
+            params.pop(name, None)
         for rule, t in zip(self.tangents, tangents, strict=bool(self.tangents)):
             if t is None or rule is None:
                 continue
@@ -163,6 +171,12 @@ class Elementwise(SingleResult):
     ) -> tuple[Any, Any]:
         args, dim = align(batched.size, args, dims)
         return self.bind(*args, **params), dim
+
+
+def accuracy_attributes(params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the attributes that state the parameter `accuracy`, if there is one."""
+    accuracy: Accuracy | None = params.get("accuracy")
+    return None if accuracy is None else {"result_accuracy": accuracy.attribute()}
 
 
 def spread(x: Any, shape: Shape) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.base import BOOL, Elementwise
+from olympus_core.primitives.elementwise.base import BOOL, Elementwise, accuracy_attributes
 from olympus_core.primitives.elementwise.logic import Compare, emit_compare, eq_p, lt_p, ne_p
 
 if TYPE_CHECKING:
@@ -186,13 +186,14 @@ class Mended(Elementwise):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         if not params.get("is_corrected", True):
-            return self.lower_uncorrected(ctx, *operands)
+            return self.lower_uncorrected(ctx, *operands, **params)
         out = ctx.aval_out
-        return self.emit(out, ctx.full(operands[0], ctx.avals_in[0], out.shape))
+        full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
+        return self.emit(out, full, accuracy_attributes(params))
 
-    def emit(self, aval: ShapedArray, x: Any) -> Any:
+    def emit(self, aval: ShapedArray, x: Any, attributes: dict[str, Any] | None = None) -> Any:
         """Emit the function of `x`; operand and result have type `aval`."""
-        value = mlir.op1(self.op, aval, (x,))
+        value = mlir.op1(self.op, aval, (x,), attributes)
         return _mended(self.name, aval, x, value) if dtypes.kind(aval.dtype) == "c" else value
 
 

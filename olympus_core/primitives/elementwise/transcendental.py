@@ -11,6 +11,7 @@ from olympus_core.ir.primitive import op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     Elementwise,
+    accuracy_attributes,
     elementwise_constant,
     one_minus,
     one_plus,
@@ -32,12 +33,12 @@ class Exp2(Elementwise):
         out = ctx.aval_out
         full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
         real = out.update(dtype=dtypes.to_real(out.dtype))
-        log2 = mlir.full(real, np.log(2.0))
+        log2, accuracy = mlir.full(real, np.log(2.0)), accuracy_attributes(params)
         if real == out:
-            return exp_p.emit(out, mlir.op1("stablehlo.multiply", out, (full, log2)))
+            return exp_p.emit(out, mlir.op1("stablehlo.multiply", out, (full, log2)), accuracy)
         parts = (mlir.op1(f"stablehlo.{part}", real, (full,)) for part in ("real", "imag"))
         scaled = [mlir.op1("stablehlo.multiply", real, (part, log2)) for part in parts]
-        return exp_p.emit(out, mlir.op1("stablehlo.complex", out, scaled))
+        return exp_p.emit(out, mlir.op1("stablehlo.complex", out, scaled), accuracy)
 
 
 def _hypotenuse(x: Any, y: Any) -> Any:

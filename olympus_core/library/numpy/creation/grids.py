@@ -160,16 +160,15 @@ class _Concatenator:
     ) -> Array:
         entries: list[Any] = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, trans1d = self.defaults
-        if entries and isinstance(entries[0], str):
-            axis, ndmin, trans1d = self._directive(entries.pop(0))
-        arrays = [self._entry_array(entry, ndmin, trans1d) for entry in entries]
-        return concatenate(arrays, axis)
+        directive = entries.pop(0) if entries and isinstance(entries[0], str) else ""
+        if directive not in ("", "r", "c"):
+            axis, ndmin, trans1d = self._directive(directive)
+        joined = concatenate([self._entry_array(entry, ndmin, trans1d) for entry in entries], axis)
+        if directive not in ("r", "c") or joined.ndim != 1:
+            return joined
+        return expand_dims(joined, 0 if directive == "r" else 1)  # a matrix
 
     def _directive(self, text: str) -> tuple[int, int, int]:
-        if text in ("r", "c"):
-            raise ArgumentError(
-                f"the directive {text!r} requests a matrix, and only arrays are supported"
-            )
         numbers = [int(n) for n in text.split(",")]
         axis, ndmin, trans1d = (*numbers, *self.defaults[len(numbers) :])
         return axis, ndmin, trans1d

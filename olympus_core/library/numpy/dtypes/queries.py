@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class finfo:
         return self._text[1]
 
 
-def iinfo(dtype: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
+def iinfo(int_type: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
     """Return the limits of an integer dtype (or an array's) as ints: `bits`, `min`, `max`.
 
     Raises DTypeError for other dtypes.
@@ -100,7 +100,7 @@ def iinfo(dtype: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
     >>> iinfo("int8").max
     127
     """
-    requested = _dtype_of(dtype)
+    requested = _dtype_of(int_type)
     if dtypes.kind(requested) not in "iu":
         raise DTypeError(f"iinfo takes integer dtypes, and got {requested}")
     return dtypes.iinfo(requested)
@@ -144,17 +144,30 @@ def _entry(x: Any) -> tuple[DType, builtins.bool]:
     return dtypes.canonicalize(x), False
 
 
-def result_type(*args: ArrayLike | DTypeLike | None) -> DType:
+@overload
+def result_type(
+    *args: ArrayLike | DTypeLike | None, return_weak_type_flag: Literal[False] = False
+) -> DType: ...
+@overload
+def result_type(
+    *args: ArrayLike | DTypeLike | None, return_weak_type_flag: builtins.bool
+) -> DType | tuple[DType, builtins.bool]: ...
+def result_type(
+    *args: ArrayLike | DTypeLike | None, return_weak_type_flag: builtins.bool = False
+) -> DType | tuple[DType, builtins.bool]:
     """Return the dtype that arrays, scalars and dtypes are promoted to when combined.
 
-    Raises DTypeError if no dtype holds them, and ArgumentError without arguments.
+    With `return_weak_type_flag` return (dtype, True if the result is weakly typed).  Raises
+    DTypeError if no dtype holds them, and ArgumentError without arguments.
 
     >>> result_type("int8", 2.0)
     dtype('float32')
     """
     if not args:
         raise ArgumentError("result_type needs at least one array or dtype")
-    return dtypes.canonicalize(dtypes.promote(*map(_entry, args))[0])
+    dtype, weak = dtypes.promote(*map(_entry, args))
+    canonical = dtypes.canonicalize(dtype)
+    return (canonical, weak) if return_weak_type_flag else canonical
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:

@@ -19,11 +19,11 @@ from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full_like
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
-from olympus_core.library.numpy.elementwise.arithmetic import clip, minimum, negative
-from olympus_core.library.numpy.elementwise.logic import equal, greater, isinf, isnan, less
+from olympus_core.library.numpy.elementwise.arithmetic import clip, maximum, minimum, negative
+from olympus_core.library.numpy.elementwise.logic import equal, greater, isnan, less
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.primitives.elementwise.arithmetic import mul_p, nextafter_p, sub_p
+from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, nextafter_p
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
 from olympus_core.primitives.elementwise.logic import is_finite_p, not_p, or_p
 
@@ -91,9 +91,18 @@ heaviside = binary(
 
 @composite()
 def _spacing(x: Any) -> Any:
-    x = convert(x, get_aval(x).dtype)  # strongly typed, as in JAX
-    away = nextafter_p.bind(x, copysign(np.inf, x))
-    return choose("spacing", isinf(x), np.nan, sub_p.bind(away, x))
+    dtype = get_aval(x).dtype
+    x = convert(x, dtype)  # strongly typed, as in JAX
+    info = dtypes.finfo(dtype)
+    bits, mask = _bits(x), (1 << info.nexp) - 1
+    # by integers, as processors flush a subnormal difference to zero
+    exponent = (bits >> info.nmant) & mask
+    normal = (exponent - info.nmant) << info.nmant
+    subnormal = convert(1, get_aval(bits).dtype) << (maximum(exponent, 1) - 1)
+    magnitude = choose("spacing", greater(exponent, info.nmant), normal, subnormal)
+    distance = bitcast_convert_type_p.bind(magnitude, new_dtype=dtype)
+    signed = choose("spacing", less(bits, 0), neg_p.bind(distance), distance)
+    return choose("spacing", is_finite_p.bind(x), signed, np.nan)
 
 
 spacing = unary(

@@ -12,6 +12,7 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.fills import full_like
+from olympus_core.library.operands import reject_out
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
 from olympus_core.primitives.elementwise.logic import (
@@ -145,21 +146,29 @@ isinf = unary(
         "Array([False, False,  True,  True], dtype=bool)",
     ),
 )
-isposinf = unary(
-    "isposinf",
-    "Whether x is inf.",
-    {"f": lambda x: equal(x, float("inf")), "bui": _no},
-    example=(
-        "isposinf(asarray([1.0, nan, inf, -inf]))",
-        "Array([False, False,  True, False], dtype=bool)",
-    ),
+_isposinf = unary(
+    "isposinf", "Whether x is inf.", {"f": lambda x: equal(x, float("inf")), "bui": _no}
 )
-isneginf = unary(
-    "isneginf",
-    "Whether x is -inf.",
-    {"f": lambda x: equal(x, -float("inf")), "bui": _no},
-    example=(
-        "isneginf(asarray([1.0, nan, inf, -inf]))",
-        "Array([False, False, False,  True], dtype=bool)",
-    ),
+_isneginf = unary(
+    "isneginf", "Whether x is -inf.", {"f": lambda x: equal(x, -float("inf")), "bui": _no}
 )
+
+
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
+    """Return True where x is inf.  Raises DTypeError for complex x; `out` must be None.
+
+    >>> isposinf(asarray([1.0, nan, inf, -inf]))
+    Array([False, False,  True, False], dtype=bool)
+    """
+    reject_out("isposinf", out)
+    return _isposinf(x)
+
+
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
+    """Return True where x is -inf.  Raises DTypeError for complex x; `out` must be None.
+
+    >>> isneginf(asarray([1.0, nan, inf, -inf]))
+    Array([False, False, False,  True], dtype=bool)
+    """
+    reject_out("isneginf", out)
+    return _isneginf(x)

@@ -17,6 +17,7 @@ from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.grids import along
 from olympus_core.library.numpy.creation.matrices import check_sizes
+from olympus_core.library.numpy.sorting.searching import nonzero
 from olympus_core.library.operands import choose, operand
 from olympus_core.primitives.shape import iota_p
 
@@ -91,14 +92,21 @@ def _matrix(name: str, arr: Any) -> tuple[int, int]:
 
 
 def mask_indices(
-    n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0
+    n: int,
+    mask_func: Callable[[Array, int], ArrayLike],
+    k: int = 0,
+    *,
+    size: int | None = None,
 ) -> tuple[Array, ...]:
     """Return (rows, columns) where `mask_func` (such as `triu`) of n x n ones is nonzero.
+
+    size: the number of positions to return; missing ones are 0.
 
     >>> mask_indices(2, triu)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    return _positions(np.asarray(mask_func(asarray(np.ones((n, n), bool)), k)))
+    mask = mask_func(asarray(np.ones((n, n), bool)), k)
+    return _positions(np.asarray(mask)) if size is None else nonzero(mask, size=size)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

@@ -13,6 +13,8 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArraySequence, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
+from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.rearranging import flip
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, ravel
 from olympus_core.library.operands import operand, scalar
 from olympus_core.library.promotion import convert
@@ -134,33 +136,43 @@ def lexsort(keys: ArraySequence, axis: int = -1) -> Array:
     return result
 
 
-def _check_kth(name: str, a: Any, kth: int, axis: int) -> None:
+def _canonical_kth(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
     shape = operand(name, a)[1].shape
     place = canonical_axis(axis, len(shape), f"the axis of {name}")
-    canonical_axis(kth, shape[place], f"kth of {name}")
+    return place, canonical_axis(kth, shape[place], f"kth of {name}")
+
+
+def _parts(x: Array, axis: int, kth: int) -> tuple[Array, Array]:
+    """Return the elements of `x` up to the position `kth` of an axis, and the others."""
+    around = (slice(None),) * axis
+    return x[(*around, slice(kth + 1))], x[(*around, slice(kth + 1, None))]
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the elements along `axis` with the sorted element at `kth`, and smaller ones before.
 
-    The result is fully sorted, NaNs last, which is a valid partition.
+    Both parts are sorted, NaNs last: the first up to `kth` ascending, the rest descending.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.
 
     >>> partition(asarray([3, 1, 2]), 0)[0]
     Array(1, dtype=int32)
     """
-    _check_kth("partition", a, kth, axis)
-    return sort(a, axis)
+    place, kth = _canonical_kth("partition", a, kth, axis)
+    first, rest = _parts(sort(a, place), place, kth)
+    return concatenate([first, flip(rest, place)], place)
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Return the indices that `partition` the array along `axis`.
+    """Return the indices that partition the array along `axis`: `kth`, the smaller ones, the rest.
+
+    Those up to `kth` are in the order of the elements, and the rest ascend.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.
 
     >>> argpartition(asarray([3, 1, 2]), 0)[0]
     Array(1, dtype=int32)
     """
-    _check_kth("argpartition", a, kth, axis)
-    return argsort(a, axis)
+    place, kth = _canonical_kth("argpartition", a, kth, axis)
+    first, rest = _parts(argsort(a, place), place, kth)
+    return concatenate([first, sort(rest, place)], place)

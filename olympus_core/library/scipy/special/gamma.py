@@ -294,13 +294,15 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return _poch(z, m)
 
 
-def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Hurwitz's sum of 1 / (k + q)^x over k >= 0.  Raises DTypeError for complex values.
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """Hurwitz's sum of 1 / (k + q)^x over k >= 0; with q = 1, the default, Riemann's function.
 
-    >>> zeta(array([2.0, 4.0]), 1.0).round(4)
+    Raises DTypeError for complex values.
+
+    >>> zeta(array([2.0, 4.0])).round(4)
     Array([1.6449, 1.0823], dtype=float32)
     """
-    return _zeta(x, q)
+    return _zeta(x, 1.0 if q is None else q)
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
