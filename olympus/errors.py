@@ -29,6 +29,7 @@ from olympus_core.base.errors import KeyReuseError as KeyReuseError
 from olympus_core.base.errors import LeakedTracerError as LeakedTracerError
 from olympus_core.base.errors import LoweringError as LoweringError
 from olympus_core.base.errors import MachineError as MachineError
+from olympus_core.base.errors import MissingMeshError as MissingMeshError
 from olympus_core.base.errors import MissingRuleError as MissingRuleError
 from olympus_core.base.errors import NaNError as NaNError
 from olympus_core.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError

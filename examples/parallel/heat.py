@@ -49,7 +49,7 @@ def together(rows, steps, mesh):
 
 if __name__ == "__main__":
     start = jnp.zeros((64, 64)).at[20:30, 30:50].set(1.0)
-    mesh = ox.make_mesh((len(ox.devices()),), ("rows",))
+    mesh = ox.make_mesh((len(ox.devices()),), ("rows",), (ox.sharding.AxisType.Auto,))
     found = together(start, 100, mesh)
     print(found.sharding, float(found.sum()))
     print("largest difference:", float(abs(found - alone(start, 100)).max()))

@@ -31,7 +31,8 @@ def spec(path):
 
 def mesh_of(data, model):
     """The first `data` x `model` devices."""
-    return ox.make_mesh((data, model), ("data", "model"), devices=ox.devices()[: data * model])
+    devices, types = ox.devices()[: data * model], (ox.sharding.AxisType.Auto,) * 2
+    return ox.make_mesh((data, model), ("data", "model"), types, devices=devices)
 
 
 def state_shardings(mesh, state):

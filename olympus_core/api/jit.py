@@ -13,7 +13,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, UsageError
-from olympus_core.execution.spmd import typed_results
+from olympus_core.execution.spmd import on_context_mesh, typed_results
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
@@ -42,6 +42,7 @@ class Jit(StagedFunction[_P, _R]):
         program = self.trace_program(arguments)
         ins, outs = self._shardings(arguments, program)
         outs = typed_results(program.olympuspr.out_avals, outs, [*ins, state.mesh])
+        outs = on_context_mesh(program.olympuspr.out_avals, outs, state.mesh)
         signature = Interface(
             self.name,
             arguments.in_tree,

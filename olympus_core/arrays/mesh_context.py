@@ -6,9 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, overload
 
+import numpy as np
+
 from olympus_core.base import source
 from olympus_core.base.context import enter_mesh, leave_mesh, state
-from olympus_core.base.errors import ArgumentError, TraceError
+from olympus_core.base.errors import ArgumentError, MissingMeshError
 from olympus_core.ir import trace
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec
@@ -18,12 +20,13 @@ class set_mesh:
     """Set the mesh of PartitionSpecs without a mesh, from now on, or within a context.
 
     Then `jit(in_shardings=, out_shardings=)`, `lax.with_sharding_constraint` and `device_put` take
-    a PartitionSpec for a NamedSharding, and `shard_map` needs no mesh. It applies to this thread.
-    None is no mesh. `with mesh:` does the same, and may be used in a function that is traced.
+    a PartitionSpec for a NamedSharding, and `shard_map` needs no mesh. Programs run on the devices
+    of the mesh, and new arrays are on all of them. It applies to this thread. None, and an empty
+    mesh, are no mesh. With an AbstractMesh programs are lowered only.
 
-    Raises ArgumentError for an invalid mesh, TraceError in a function that is traced.
+    Raises ArgumentError for an invalid mesh, and in a function that is traced.
 
-    >>> with set_mesh(make_mesh((2, 4), ("data", "model"))):
+    >>> with set_mesh(make_mesh((2, 4), ("data", "model"), AxisType.Auto)):
     ...     step = jit(f, in_shardings=P("data"))(x)
     """
 
@@ -32,18 +35,21 @@ class set_mesh:
     def __init__(self, mesh: AnyMesh | None) -> None:
         if mesh is not None and not isinstance(mesh, AnyMesh):
             raise ArgumentError(
-                f"set_mesh needs a mesh or None, and got {mesh!r:.80}",
+                "Expected mesh of type `olympus.sharding.Mesh`: set_mesh needs a mesh or None, and "
+                f"got {mesh!r:.80}",
                 hint="pass olympus.make_mesh(...)",
             )
         _check_untraced()
-        self._before, self._mesh, self._is_new = get_mesh(), mesh, True
+        if mesh is not None and mesh.empty:
+            mesh = None
+        self._before, self._mesh, self._is_new = context_mesh(), mesh, True
         state.mesh = mesh
 
     def __enter__(self) -> None:
         """Set the mesh: again, if this is not the first use of the context."""
         _check_untraced()
-        is_set = self._is_new and get_mesh() is self._mesh
-        enter_mesh(self, self._mesh, self._before if is_set else get_mesh())
+        is_set = self._is_new and context_mesh() is self._mesh
+        enter_mesh(self, self._mesh, self._before if is_set else context_mesh())
         self._is_new = False
 
     def __exit__(self, *exc: object) -> None:
@@ -53,19 +59,36 @@ class set_mesh:
 
 def _check_untraced() -> None:
     if not trace.at_base():
-        raise TraceError(
-            f"set_mesh was called in a function that is traced{source.current_location().place()}",
-            hint="set the mesh before the function is called, or write `with mesh:`",
+        raise ArgumentError(
+            "`set_mesh` can only be used outside of `jit`: it was called in a function that is "
+            f"traced{source.current_location().place()}",
+            hint="set the mesh before the function is called",
         )
 
 
-def get_mesh() -> AnyMesh | None:
-    """Return the mesh of the context; None without one.
+_NO_MESH = Mesh(np.empty((), object), ())
+
+
+def get_mesh() -> AnyMesh:
+    """Return the mesh that `set_mesh` set; an empty mesh without one.
+
+    Raises ArgumentError in a function that is traced.
 
     >>> with set_mesh(make_mesh((2,), ("data",))):
     ...     get_mesh().axis_names
     ('data',)
     """
+    if not trace.at_base():
+        raise ArgumentError(
+            "get_mesh can only be used outside of `jit`: it was called in a function that is "
+            f"traced{source.current_location().place()}",
+            hint="use get_abstract_mesh()",
+        )
+    return context_mesh() or _NO_MESH
+
+
+def context_mesh() -> AnyMesh | None:
+    """Return the mesh of the context; None without one."""
     mesh: AnyMesh | None = state.mesh
     return mesh
 
@@ -73,7 +96,7 @@ def get_mesh() -> AnyMesh | None:
 def current_mesh() -> AnyMesh | None:
     """Return the mesh of the enclosing `shard_map`, or else of the context; None without one."""
     manual = trace.manual_axes()
-    return manual[-1].mesh if manual else get_mesh()
+    return manual[-1].mesh if manual else context_mesh()
 
 
 def abstract_mesh() -> AbstractMesh:
@@ -83,7 +106,7 @@ def abstract_mesh() -> AbstractMesh:
 
     >>> with set_mesh(make_mesh((2,), ("data",))):
     ...     get_abstract_mesh()
-    AbstractMesh('data': 2, axis_types=(Auto,))
+    AbstractMesh('data': 2, axis_types=(Explicit,))
     """
     mesh = current_mesh()
     if mesh is None:
@@ -94,7 +117,7 @@ def abstract_mesh() -> AbstractMesh:
 
 def concrete_like(mesh: AnyMesh) -> AnyMesh:
     """Return an abstract mesh with the devices of the mesh of the context, if they have a shape."""
-    context = get_mesh()
+    context = context_mesh()
     if not isinstance(mesh, AbstractMesh) or not isinstance(context, Mesh):
         return mesh
     is_same = context.shape_tuple == mesh.shape_tuple and not trace.manual_axes()
@@ -136,14 +159,23 @@ def named(caller: str, where: Any) -> Any: ...
 def named(caller: str, where: Any) -> Any:
     """Return a PartitionSpec as the sharding on the mesh of the context; other values unchanged.
 
-    Raises ArgumentError without such a mesh, ShardingError for an axis that it does not have.
+    Raises MissingMeshError without such a mesh, ShardingError for an axis that it does not have.
     """
     if not isinstance(where, PartitionSpec):
         return where
     mesh = current_mesh()
     if mesh is None:
-        raise ArgumentError(
-            f"{caller} needs a sharding, and got {where}, with no mesh around it",
+        raise MissingMeshError(
+            f"{caller} needs a sharding, and got {where}, with no mesh around it: a PartitionSpec "
+            "requires a non-empty mesh in context",
             hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
         )
     return NamedSharding(mesh, where)
+
+
+def entered(caller: str, where: Any) -> Any:
+    """Return `named(caller, where)`, on the mesh that is a context if none is set."""
+    meshes: tuple[Mesh, ...] = state.entered_meshes
+    if meshes and isinstance(where, PartitionSpec) and current_mesh() is None:
+        return NamedSharding(meshes[-1], where)
+    return named(caller, where)

@@ -72,8 +72,10 @@ class Context(threading.local):
     dimensions: Value[Any] = None
     #: the pairs of symbolic sizes that were last compared without a decision, for hints
     undecided: Value[tuple[tuple[Any, Any], ...]] = ()
-    #: the mesh of PartitionSpecs that are given without one
+    #: the mesh of PartitionSpecs that are given without one, and of the arrays that programs create
     mesh: TracedValue[Any] = None
+    #: the meshes that are contexts, innermost last: constraints to PartitionSpecs use the last one
+    entered_meshes: TracedValue[tuple[Any, ...]] = ()
     #: the contexts that set the mesh, innermost last, each with the mesh before it
     mesh_contexts: Value[tuple[tuple[Any, Any], ...]] = ()
     #: the checked axes of a `shard_map` along which values may vary without a record in their types

@@ -41,6 +41,7 @@ __all__ = [
     "LeakedTracerError",
     "LoweringError",
     "MachineError",
+    "MissingMeshError",
     "MissingRuleError",
     "NaNError",
     "NonConcreteBooleanIndexError",
@@ -148,6 +149,10 @@ class UnsupportedError(TraceError, NotImplementedError):
 
 class ShardingError(ArgumentError):
     """Raised when an array, a mesh and a sharding do not match, or devices differ."""
+
+
+class MissingMeshError(ArgumentError, RuntimeError):
+    """Raised for a PartitionSpec where no mesh is set."""
 
 
 class ShardingTypeError(ShardingError):

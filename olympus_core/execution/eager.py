@@ -25,6 +25,7 @@ from olympus_core.execution.spmd import (
     ShardedProgram,
     committed_sharding,
     compile_sharded,
+    on_context_mesh,
     on_devices,
     placement,
     shardings_in,
@@ -32,10 +33,11 @@ from olympus_core.execution.spmd import (
 )
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import EagerOperation, Primitive
+from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
-from olympus_core.placement.mesh import AbstractMesh
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh, Mesh
 from olympus_core.placement.sharding import Sharding
 
 _CPU = xla.Target("cpu")
@@ -77,13 +79,17 @@ def _eager_operation(
     return operation, out_avals
 
 
-def _typed(operation: EagerOperation) -> EagerOperation:
-    """Return the operation with the shardings of its results that their types determine."""
+def _typed(operation: EagerOperation, mesh: AnyMesh | None = None) -> EagerOperation:
+    """Return the operation with the shardings of its results that their types determine.
+
+    `mesh` is the mesh of the context, on which the other results are.
+    """
     program = operation.program
-    if all(a.explicit is None for a in program.out_avals):
-        return operation
-    like = [*operation.in_shardings, *(place for _, place in shardings_in(program))]
-    outs = typed_results(program.out_avals, operation.out_shardings, like)
+    outs = operation.out_shardings
+    if any(a.explicit is not None for a in program.out_avals):
+        like = [*operation.in_shardings, *(place for _, place in shardings_in(program)), mesh]
+        outs = typed_results(program.out_avals, outs, like)
+    outs = on_context_mesh(program.out_avals, outs, mesh)
     return operation._replace(out_shardings=outs)
 
 
@@ -109,9 +115,16 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
 
 
 def _compile_on(
-    primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any, committed: _Shardings
+    primitive: Primitive,
+    avals: tuple[ShapedArray, ...],
+    items: Any,
+    committed: _Shardings,
+    mesh: Mesh | None,
 ) -> ShardedProgram:
-    """Compile the operation for arrays of which some have an explicit sharding."""
+    """Compile the operation for arrays of which some have an explicit sharding.
+
+    `mesh` is the mesh of the context, on whose devices it runs.
+    """
     operation, _ = _eager_operation(primitive, avals, dict(items))
     requested = operation.in_shardings or (None,) * len(avals)
     for i, (needed, own) in enumerate(zip(requested, committed, strict=True)):
@@ -123,7 +136,7 @@ def _compile_on(
             hint="put it there with device_put",
         )
     ins = tuple(needed or own for needed, own in zip(requested, committed, strict=True))
-    operation = _typed(operation._replace(in_shardings=ins))
+    operation = _typed(operation._replace(in_shardings=ins), mesh)
     entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
     warn_unusable_donations(entry, avals)
     where = placement(
@@ -184,6 +197,8 @@ class EagerTrace:
         """Run the operation, compiled if it is new, and return device arrays."""
         if primitive.inlined:
             return primitive.run_in_place(args, params)
+        if state.mesh.__class__ is Mesh:
+            return self._on_devices(primitive, args, params)
         avals, buffers = [], []
         for x in args:
             if x.__class__ is not DeviceArray:
@@ -207,12 +222,12 @@ class EagerTrace:
         arrays = [
             x if isinstance(x, DeviceArray) else self._put(primitive, params, x) for x in args
         ]
-        program = _on_devices(
-            primitive,
-            tuple([x.aval for x in arrays]),
-            tuple(params.items()),
-            tuple(map(committed_sharding, arrays)),
-        )
+        mesh = state.mesh if state.mesh.__class__ is Mesh else None
+        avals = tuple([x.aval for x in arrays])
+        if mesh is not None and mesh.has_explicit_axes:
+            check_context(primitive.spoken(params), avals, mesh)
+        shardings = tuple(map(committed_sharding, arrays))
+        program = _on_devices(primitive, avals, tuple(params.items()), shardings, mesh)
         results = program.run(arrays)
         if state.debug_nans or state.debug_infs:
             check_values(results, lambda fault: _report(primitive, args, params, fault))

@@ -116,6 +116,24 @@ def typed_results(
     return tuple(shardings)
 
 
+def on_context_mesh(
+    avals: Sequence[ShapedArray], requested: Sequence[Sharding | None], mesh: AnyMesh | None
+) -> tuple[Sharding | None, ...]:
+    """Return the shardings of results that a program has with the mesh of the context.
+
+    They are the requested ones, or else on the mesh: whole on each device if all axes are explicit,
+    and otherwise the compiler's choice.
+    """
+    if not isinstance(mesh, Mesh):
+        return tuple(requested)
+    requested = [*requested] or [None] * len(avals)
+    entry = None if mesh.are_all_axes_explicit else PartitionSpec.UNCONSTRAINED
+    return tuple([
+        NamedSharding(mesh, PartitionSpec(*[entry] * aval.ndim)) if own is None else own
+        for aval, own in zip(avals, requested, strict=True)
+    ])  # fmt: skip
+
+
 def _claims(
     what: str,
     shardings: Sequence[Sharding | None],
@@ -172,7 +190,8 @@ def _size(place: Sharding | AnyMesh) -> int:
 
 def _mismatch(name: str, a: Claim, b: Claim) -> ShardingError:
     return ShardingError(
-        f"'{name}' runs on one set of devices, in one order, and its shardings name several: "
+        f"'{name}' runs on one set of devices, in one order, and its shardings name several "
+        "(Received incompatible devices for jitted computation): "
         f"{a.what}, {_where(a.place)}; {b.what}, {_where(b.place)}"
         f"{source.current_location().place()}",
         hint="put the arrays on one mesh with device_put, or pass NumPy arrays, which go anywhere",

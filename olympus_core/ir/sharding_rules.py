@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core.base.errors import ShardingTypeError
+from olympus_core.base.errors import ShardingError, ShardingTypeError
 
 if TYPE_CHECKING:
     from olympus_core.base.avals import Shape, ShapedArray
@@ -58,6 +58,18 @@ def mesh_of(name: str, avals: Avals) -> AnyMesh | None:
             avals,
         )
     return next(iter(meshes), None)
+
+
+def check_context(name: str, avals: Avals, mesh: AnyMesh) -> None:
+    """Raise ShardingError for an operand whose type is on another mesh than that of the context."""
+    context = mesh.abstract_mesh
+    for aval in avals:
+        if aval.explicit is not None and aval.explicit.mesh != context:
+            raise ShardingError(
+                f"For primitive {name}, context mesh {context} should match the aval mesh "
+                f"{aval.explicit.mesh} for shape {aval.long_name()}",
+                hint="put the array on the mesh of the context, or leave the context",
+            )
 
 
 def with_specs(

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
 import numpy as np
 
 from olympus_core.arrays.device_array import put_array
+from olympus_core.arrays.mesh_context import abstract_mesh
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
@@ -27,6 +28,7 @@ from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import named_error
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
+from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
@@ -262,6 +264,9 @@ class StagedFunction(Generic[_P, _R]):
         """Trace the function for a kind of arguments, without the cache."""
         out_tree: tree.PyTreeDef | None = None
         names = self.argument_names(arguments)
+        context = abstract_mesh()
+        if context.has_explicit_axes:
+            check_context(self.name, arguments.avals, context)
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal out_tree

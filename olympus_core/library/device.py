@@ -16,13 +16,19 @@ from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_ar
 from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.context import switched
+from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.jit import calling
-from olympus_core.placement.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from olympus_core.placement.mesh import Mesh
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
 from olympus_core.primitives.sharding import reshard_p, sharding_constraint_p
 from olympus_core.transforms import staging
 from olympus_runtime.version import __version__
@@ -47,16 +53,32 @@ def check_device(device: Any) -> Sharding | None:
 
 
 def placed(x: Array, device: Any) -> Array:
-    """Return the array `x` on a device; None, and a traced array, change nothing.
+    """Return the array `x` on a device; a traced array is unchanged.
+
+    None is the mesh of the context, if one is set, for an array that is free to move.
 
     Raises ArgumentError for a value that is not a device.
     """
+    if device is None:
+        return on_context_mesh(x)
     sharding = check_device(device)
     if isinstance(x, DeviceArray):
         return x if sharding is None else put_on(x, sharding)
     if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
         return reshard_p.bind(x, sharding=sharding)
     return x
+
+
+def on_context_mesh(x: Array, entries: tuple[None, ...] = ()) -> Array:
+    """Return an array on the mesh of the context, if one is set and the array is free to move.
+
+    Its spec has the `entries` if all axes are explicit, which do not split it.
+    """
+    mesh = state.mesh
+    if mesh.__class__ is not Mesh or not isinstance(x, DeviceArray) or x.committed:
+        return x
+    spec = PartitionSpec(*entries) if mesh.are_all_axes_explicit else PartitionSpec()
+    return put_on(x, NamedSharding(mesh, spec))
 
 
 def like(x: Array, prototype: Any, device: Any) -> Array:

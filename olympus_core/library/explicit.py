@@ -93,7 +93,7 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     Raises ArgumentError for another value, ShardingError for an axis that is not explicit, and for
     a sharding that cannot split an array.
 
-    >>> mesh = make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))
+    >>> mesh = make_mesh((2,), ("x",))
     >>> typeof(reshard(numpy.arange(8), NamedSharding(mesh, P("x"))))
     ShapedArray(int32[8@x])
     """

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
-from olympus_core.arrays.mesh_context import current_mesh
+from olympus_core.arrays.mesh_context import context_mesh, current_mesh
 from olympus_core.base import source, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ArgumentError, ShardingError
@@ -113,7 +113,7 @@ def shard_map(
     Raises ShardingError for a spec that does not match an array, ArgumentError for a value that is
     not a spec or a mesh.
 
-    >>> mesh = make_mesh((2,), ("data",))
+    >>> mesh = make_mesh((2,), ("data",), AxisType.Auto)
     >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
     ...           out_specs=P("data"))(array([1.0, 3.0]))
     Array([-1.,  1.], dtype=float32, sharding=P('data',))
@@ -143,7 +143,7 @@ def smap(
 
     Raises ArgumentError for other values, and the errors of `shard_map`.
 
-    >>> with set_mesh(make_mesh((2,), ("x",))):
+    >>> with set_mesh(make_mesh((2,), ("x",), AxisType.Auto)):
     ...     smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")(
     ...         array([1.0, 3.0]))
     Array([-1.,  1.], dtype=float32, sharding=P('x',))
@@ -186,7 +186,7 @@ def older_shard_map(
     `check_rep` is `check_vma`, and `auto` are the axes that it does not map over.  The errors are
     those of `shard_map`, and ShardingError for an axis of `auto` that the mesh does not have.
 
-    >>> mesh = make_mesh((2,), ("data",))
+    >>> mesh = make_mesh((2,), ("data",), AxisType.Auto)
     >>> shard_map(lambda x: lax.psum(x, "data"), mesh, P("data"), P())(array([1.0, 3.0]))
     Array([4.], dtype=float32, sharding=P())
     """
@@ -272,6 +272,12 @@ def _checked(
     outer = trace.manual_axes()
     if not isinstance(mesh, AnyMesh):
         raise _not_a_mesh(mesh)
+    context = context_mesh()
+    if context is not None and context.shape_tuple != mesh.shape_tuple:
+        raise ShardingError(
+            f"The context mesh {context} should match the mesh passed to shard_map {mesh}",
+            hint="leave mesh out, or leave the context",
+        )
     outer_names = {axis[0] for axis in outer}
     if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
         raise ShardingError(
@@ -337,7 +343,7 @@ def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec
 
 def _not_a_mesh(value: Any) -> ArgumentError:
     return ArgumentError(
-        f"shard_map needs a mesh, and got {value!r:.80}",
+        f"shard_map needs a mesh, and got {value!r:.80}: the context mesh cannot be empty",
         hint="pass olympus.make_mesh(...), or write `with olympus.set_mesh(mesh):`",
     )
 
@@ -363,7 +369,7 @@ def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what:
         if len(spec) <= aval.ndim and given != spec_of(aval):
             raise ShardingError(
                 f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
-                f"{what} is {aval.long_name()}{place}",
+                f"{PartitionSpec(*spec_of(aval))} for {what}, which is {aval.long_name()}{place}",
                 hint="leave in_specs out, or reshard the argument",
             )
     if len(spec) > aval.ndim:

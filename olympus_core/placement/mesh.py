@@ -10,6 +10,7 @@ import abc
 import enum
 import math
 import operator
+import warnings
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from olympus_core.base import source
-from olympus_core.base.context import enter_mesh, leave_mesh, state
+from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, ShardingError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class AxisType(enum.Enum):
     `Auto`: shardings, constraints and the compiler. `Explicit`: the types of the arrays, such as
     `float32[8@data]`. `Manual`: the function that a `shard_map` maps.
 
-    >>> make_mesh((8,), ("data",), axis_types=(AxisType.Explicit,))
+    >>> make_mesh((8,), ("data",))
     """
 
     Auto = enum.auto()
@@ -91,10 +92,13 @@ class AnyMesh(abc.ABC):
             raise ShardingError(f"{kind} needs names that can be hashed, and got {names!r:.80}")
         if len(names) != len(sizes):
             raise ShardingError(
-                f"{kind} needs a name for each of its {len(sizes)} dimensions, and got "
-                f"{len(names)}: {names!r:.80}"
+                f"{kind} requires the ndim of its first argument to equal the length of its second "
+                f"argument (`axis_names`), but got {len(sizes)} dimensions and {len(names)} names: "
+                f"{names!r:.80}"
             )
-        if None in names or len(set(names)) != len(names):
+        if None in names:
+            raise ShardingError(f"{kind} axis names cannot be None. Got: {names!r:.80}")
+        if len(set(names)) != len(names):
             raise ShardingError(f"{kind} needs axes of different names, and got {names!r:.80}")
         self.axis_names, self.axis_sizes = names, sizes
         self.axis_types = self._checked_types(types, len(names))
@@ -110,13 +114,14 @@ class AnyMesh(abc.ABC):
         )
         if invalid := [t for t in axis_types if not isinstance(t, AxisType)]:
             raise ArgumentError(
-                f"axis_types needs an AxisType for each axis, and got {invalid[0]!r:.80}",
+                "axis_types needs an AxisType for each axis: axis_types must be of type "
+                f"`olympus.sharding.AxisType`. Got {invalid[0]!r:.80}",
                 hint="leave axis_types out: each axis is olympus.sharding.AxisType.Auto",
             )
         if len(axis_types) != count:
             raise ArgumentError(
-                f"axis_types needs an AxisType for each of the {count} axes, and got "
-                f"{len(axis_types)}"
+                "axis_types needs an AxisType for each axis: Number of axis names should match the "
+                f"number of axis_types. Got {count} names and axis_types={axis_types}"
             )
         return axis_types
 
@@ -202,9 +207,19 @@ class AnyMesh(abc.ABC):
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
+    @abc.abstractmethod
     def empty(self) -> bool:
-        """False: a mesh has at least one device."""
+        """True for the mesh of a context without one."""
+
+    @property
+    def is_multi_process(self) -> bool:
+        """False: all devices belong to this process."""
         return False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and hasattr(self, "_hash"):
+            raise AttributeError(f"cannot assign to field {name!r} of a {type(self).__name__}")
+        super().__setattr__(name, value)
 
     @property
     @abc.abstractmethod
@@ -214,17 +229,6 @@ class AnyMesh(abc.ABC):
     @abc.abstractmethod
     def update(self, *, axis_types: AxisType | Sequence[AxisType] | None = None) -> AnyMesh:
         """Return the mesh with some fields replaced."""
-
-    def __enter__(self) -> Self:
-        """Use this mesh for a PartitionSpec without one in the context, as `set_mesh` does.
-
-        Unlike `set_mesh`, it may be used in a function that is traced.
-        """
-        enter_mesh(self, self, state.mesh)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        leave_mesh(self)
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
@@ -245,6 +249,10 @@ class AnyMesh(abc.ABC):
                     f"{spec} names the axis {name!r} twice: an axis can split one dimension"
                     f"{source.current_location().place()}"
                 )
+
+
+#: the attributes of a Mesh that an AbstractMesh lacks
+_OF_DEVICES = ("device_ids", "devices", "local_devices", "local_mesh")
 
 
 class AbstractMesh(AnyMesh):
@@ -294,6 +302,11 @@ class AbstractMesh(AnyMesh):
     def abstract_mesh(self) -> AbstractMesh:
         """The mesh itself."""
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_DEVICES:
+            raise ShardingError(f"{self} has no devices: AbstractMesh does not implement {name}")
+        raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
 
     def update(
         self,
@@ -352,7 +365,8 @@ class Mesh(AnyMesh):
         self.devices = np.array(devices, dtype=object)
         self.devices.flags.writeable = False
         self._set_axes(self.devices.shape, axis_names, axis_types)
-        self.flat_devices = tuple(self.devices.flat)
+        is_empty = not self.devices.ndim and self.devices.item() is None
+        self.flat_devices = () if is_empty else tuple(self.devices.flat)
         if invalid := [d for d in self.flat_devices if not hasattr(d, "id")]:
             raise ShardingError(
                 f"Mesh needs devices, and got {invalid[0]!r:.80}",
@@ -365,9 +379,30 @@ class Mesh(AnyMesh):
         self._abstract._concrete = weakref.ref(self)
 
     @property
+    def size(self) -> int:
+        """The number of devices; 0 for an empty mesh."""
+        return len(self.flat_devices)
+
+    @property
+    def empty(self) -> bool:
+        """True if the mesh has no devices, as that of a context without a mesh."""
+        return not self.flat_devices
+
+    @property
+    def is_scalar(self) -> bool:
+        """True if the mesh has a device and no axes."""
+        return not self.axis_names and not self.empty
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The mesh itself: all devices belong to this process."""
+        return self
+
+    @property
     def device_ids(self) -> np.ndarray[Any, Any]:
         """The number of each device, in the shape of the mesh."""
-        return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
+        ids = np.array([d.id for d in self.flat_devices])
+        return ids if self.empty else ids.reshape(self.axis_sizes)
 
     @property
     def local_devices(self) -> list[Any]:
@@ -385,6 +420,27 @@ class Mesh(AnyMesh):
             return self
         return Mesh(self.devices, self.axis_names, axis_types)
 
+    def __enter__(self) -> Self:
+        """Use this mesh for constraints to a PartitionSpec in the context.
+
+        Unlike `set_mesh`, it may be used in a function that is traced, and has no other effect.
+        JAX has deprecated it, and so it warns.
+        """
+        warnings.warn(
+            "`with mesh:` context manager has been deprecated. Please use `with set_mesh(mesh):` "
+            "instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        state.entered_meshes = (*state.entered_meshes, self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        entered = state.entered_meshes
+        last = next((i for i in reversed(range(len(entered))) if entered[i] is self), None)
+        if last is not None:
+            state.entered_meshes = (*entered[:last], *entered[last + 1 :])
+
     def update(
         self,
         devices: Sequence[object] | np.ndarray[tuple[int, ...], np.dtype[np.object_]] | None = None,
@@ -398,7 +454,12 @@ class Mesh(AnyMesh):
             self.axis_types if axis_types is None else axis_types,
         )
 
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else super().__str__()
+
     def __repr__(self) -> str:
+        if self.empty:
+            return "Mesh(axis_sizes=(), axis_names=())"
         return (
             f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, "
             f"axis_types={self.axis_types})"

@@ -355,7 +355,7 @@ def test_two_functions_of_one_name_are_two() -> None:
 def test_several_devices_call_once_and_each_device_in_shard_map(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    mesh = ox.make_mesh((2,), ("i",))
+    mesh = ox.make_mesh((2,), ("i",), ox.sharding.AxisType.Auto)
     rows = ox.NamedSharding(mesh, ox.P("i"))
     x = ox.device_put(np.arange(4, dtype=np.float32), rows)
     shapes: list[Any] = []

@@ -109,10 +109,14 @@ def test_devices_of_the_cpu_are_replaced_by_those_of_the_target():
         (x, _, _), _ = program.input_shardings
         assert x == NamedSharding(program.output_shardings.mesh, P("data"))
     abstract = compiled(AbstractMesh((2, 4), ("data", "model")), "8xh200")
-    concrete = compiled(olympus.make_mesh((2, 4), ("data", "model")), "8xh200")
+    concrete = compiled(
+        olympus.make_mesh((2, 4), ("data", "model"), olympus.sharding.AxisType.Auto), "8xh200"
+    )
     assert abstract.as_text() == concrete.as_text()
     with pytest.raises(ShardingError, match="is a program of 8 devices, and the topology 1x4"):
-        compiled(olympus.make_mesh((2, 4), ("data", "model")), "4xh200")
+        compiled(
+            olympus.make_mesh((2, 4), ("data", "model"), olympus.sharding.AxisType.Auto), "4xh200"
+        )
 
 
 @needs_gpu_compiler

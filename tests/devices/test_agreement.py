@@ -438,7 +438,7 @@ def test_a_branch_for_another_platform_is_ignored() -> None:
 
 
 def test_a_mesh_with_one_device_along_the_axis_is_accepted() -> None:
-    mesh = olympus.make_mesh((1, 8), ("x", "y"))
+    mesh = olympus.make_mesh((1, 8), ("x", "y"), olympus.sharding.AxisType.Auto)
     out = mapped(OURS, PROGRAMS["psum"], mesh=mesh, check_vma=False)(X)
     np.testing.assert_array_equal(np.asarray(out), 2 * X)
 
@@ -539,7 +539,7 @@ def test_the_error_does_not_name_an_operand_that_is_not_the_cause() -> None:
 
 
 def test_an_axis_with_a_number_as_its_name_is_reported() -> None:
-    mesh = olympus.make_mesh((8,), (1,))
+    mesh = olympus.make_mesh((8,), (1,), olympus.sharding.AxisType.Auto)
 
     def body(x: Any) -> Any:
         return lax.cond(lax.axis_index(1) > 0, lambda v: lax.psum(v, 1), lambda v: v, x)

@@ -17,7 +17,7 @@ from olympus.errors import ArgumentError, ShardingError, UnboundAxisError
 from olympus.experimental.shard_map import shard_map
 from olympus.sharding import AbstractMesh, AxisType, Mesh
 
-MESH = olympus.make_mesh((2, 4), ("x", "y"))
+MESH = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
 AUTO = (AxisType.Auto, AxisType.Auto)
 MAKERS: dict[str, Callable[..., Any]] = {
     "make_mesh": lambda types: olympus.make_mesh((2, 4), ("x", "y"), types),
@@ -27,8 +27,13 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_axes_have_the_type_auto_by_default(make: Callable[..., Any]) -> None:
-    assert make(AUTO) == make(None) == make(AxisType.Auto)
+def test_axes_have_the_types_of_jax_by_default(make: Callable[..., Any]) -> None:
+    is_function = make is MAKERS["make_mesh"]
+    default = (
+        jax.make_mesh((2, 4), ("x", "y")) if is_function else jax.sharding.AbstractMesh((1,), "x")
+    )
+    assert str(make(None).axis_types[0]) == str(default.axis_types[0])
+    assert make(AUTO) == make(AxisType.Auto)
     assert make(AUTO).axis_types == AUTO
     assert repr(AUTO) == repr((jax.sharding.AxisType.Auto,) * 2)
     assert [t.name for t in AxisType] == [t.name for t in jax.sharding.AxisType]
@@ -37,8 +42,8 @@ def test_axes_have_the_type_auto_by_default(make: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("types", "error", "message"),
     [
-        ((AxisType.Auto,), ArgumentError, "of the 2 axes, and got 1"),
-        (("auto", "auto"), ArgumentError, "got 'auto'"),
+        ((AxisType.Auto,), ArgumentError, "Got 2 names and axis_types=.Auto"),
+        (("auto", "auto"), ArgumentError, "Got 'auto'"),
         (7, ArgumentError, "axis_types must be a sequence"),
     ],
 )

@@ -40,7 +40,7 @@ def test_the_gradient_of_a_shard_map_passes() -> None:
 
 
 def test_specs_with_axes_in_another_order_pass() -> None:
-    mesh = olympus.make_mesh((2, 4), ("x", "y"))
+    mesh = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
     x = np.arange(64, dtype=np.float32).reshape(8, 8)
     for spec in (P(None, ("y", "x")), P("y", "x"), P(("x", "y"), None), P("y")):
         fun = olympus.shard_map(
@@ -53,7 +53,7 @@ def test_specs_with_axes_in_another_order_pass() -> None:
 
 
 def test_a_shard_map_over_one_axis_passes() -> None:
-    mesh = olympus.make_mesh((2, 4), ("x", "y"))
+    mesh = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
     fun = olympus.shard_map(
         lambda a: lax.psum(jnp.sin(a), "x"),
         mesh=mesh, in_specs=P("x"), out_specs=P(), axis_names={"x"},
@@ -96,7 +96,7 @@ def test_a_wrong_operation_inside_is_found() -> None:
 
 
 def test_nested_shard_maps_pass() -> None:
-    mesh = olympus.make_mesh((2, 4), ("x", "y"))
+    mesh = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
     inner = olympus.shard_map(
         lambda a: lax.psum(a, ("x", "y")) + lax.axis_index("x"),
         mesh=mesh, in_specs=P("y"), out_specs=P(), axis_names={"y"},

@@ -59,7 +59,7 @@ class Call:
 def _values() -> list[Any]:
     """Return values that are wrong for all functions or for some."""
     devices = olympus.devices()
-    mesh = olympus.make_mesh((2, 4), ("x", "y"))
+    mesh = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
     is_reversed = Mesh(np.array(devices[::-1]).reshape(2, 4), ("x", "y"))
     deleted = olympus.device_put(X, NamedSharding(mesh, P("x")))
     deleted.delete()
@@ -206,7 +206,7 @@ def _shard_map_calls(mesh: Any) -> Iterator[Call]:
 
 def calls(draw: random.Random, count: int) -> Iterator[Call]:
     """Yield calls with a wrong argument, the same number for each function."""
-    mesh = olympus.make_mesh((2, 4), ("x", "y"))
+    mesh = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
     families = (_sharding_calls, _array_calls, _program_calls, _shard_map_calls)
     valid_calls = [call for family in families for call in family(mesh)]
     values = _values()

@@ -76,7 +76,9 @@ def test_each_device_holds_its_part_of_the_state() -> None:
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_the_grid_in_parts_is_the_grid(count: int) -> None:
     heat = program("heat", olympus)
-    mesh = olympus.make_mesh((count,), ("rows",), devices=olympus.devices()[:count])
+    mesh = olympus.make_mesh(
+        (count,), ("rows",), (olympus.sharding.AxisType.Auto,), devices=olympus.devices()[:count]
+    )
     got = heat.together(GRID, 30, mesh)
     assert len(got.addressable_shards) == count
     np.testing.assert_allclose(got, heat.alone(GRID, 30), rtol=1e-6, atol=1e-7)

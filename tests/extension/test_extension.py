@@ -106,7 +106,10 @@ def test_a_primitive_of_a_user_is_a_full_primitive() -> None:
     agree(uses_of_fused)
     bind, spec = fused(ox, modules(ox)).bind, ox.P("i")
     mapped = ox.shard_map(
-        lambda x: bind(x, x, x), mesh=ox.make_mesh((1,), ("i",)), in_specs=spec, out_specs=spec
+        lambda x: bind(x, x, x),
+        mesh=ox.make_mesh((1,), ("i",), ox.sharding.AxisType.Auto),
+        in_specs=spec,
+        out_specs=spec,
     )
     np.testing.assert_array_equal(mapped(X), X * X + X)
 

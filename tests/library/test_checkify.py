@@ -213,7 +213,7 @@ def test_arguments_that_are_refused() -> None:
         checkify.check_error(3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="errors must be a set"):
         checkify.checkify(lambda x: x, errors={3})  # type: ignore[arg-type]
-    mesh = ox.make_mesh((1,), ("i",))
+    mesh = ox.make_mesh((1,), ("i",), ox.sharding.AxisType.Auto)
     mapped = ox.shard_map(
         lambda x: (positive(checkify, x[0]), x)[1],
         mesh=mesh,

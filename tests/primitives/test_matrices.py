@@ -95,7 +95,7 @@ def test_joined_axes_keep_types_and_precision(precision: Any) -> None:
 
 def test_the_axes_of_a_program_of_several_devices_are_left() -> None:
     """A joined axis could not be split as the first of two was."""
-    mesh = ox.make_mesh((2,), ("x",))
+    mesh = ox.make_mesh((2,), ("x",), ox.sharding.AxisType.Auto)
     split = ox.NamedSharding(mesh, ox.P(None, "x"))
     x, y = (ox.ShapeDtypeStruct((2, 4, n), "float32", sharding=split) for n in (3, 5))
     lowered = ox.jit(lambda x, y: dot("abk,abn->kn", x, y)).lower(x, y)

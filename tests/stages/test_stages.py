@@ -284,7 +284,7 @@ def test_a_module_alone_donates_its_arguments():
 
 
 def test_a_module_alone_runs_on_the_devices_of_its_placement():
-    mesh = olympus.make_mesh((1,), ("data",))
+    mesh = olympus.make_mesh((1,), ("data",), olympus.sharding.AxisType.Auto)
     rows = olympus.sharding.NamedSharding(mesh, olympus.sharding.PartitionSpec("data"))
     x = olympus.device_put(X, rows)
     original = olympus.jit(lambda x: x * 2).lower(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from olympus_core.arrays.mesh_context import named
+from olympus_core.arrays.mesh_context import entered
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
@@ -62,7 +62,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     dimensions than the array has and, outside of a traced function, for arrays that the sharding
     cannot split.
 
-    >>> rows = NamedSharding(make_mesh((2,), ("data",)), P("data"))
+    >>> rows = NamedSharding(make_mesh((2,), ("data",), AxisType.Auto), P("data"))
     >>> jit(lambda x: with_sharding_constraint(2 * x, rows))(array([1, 2]))
     Array([2, 4], dtype=int32, sharding=P('data',))
     """
@@ -80,7 +80,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 def _constrained(x: Any, sharding: Any) -> Any:
     if sharding is None:
         return x
-    sharding = named("with_sharding_constraint", sharding)
+    sharding = entered("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
             f"with_sharding_constraint needs a sharding, and got {sharding!r:.80}",

@@ -198,13 +198,14 @@ def make_mesh(
     the mesh are assigned to the physical axes of the slice: the last axis first, each to whole
     physical axes if possible.
 
-    `axis_types` is for programs that name `AxisType.Auto`, the type of each axis.
+    `axis_types` are the types of the axes, by default `AxisType.Explicit`: the shardings of arrays
+    are in their types.
 
     Raises ShardingError for another type, for an invalid size, and if there are fewer devices than
     the product of the sizes.
 
     >>> make_mesh((2, 4), ("data", "model"))
-    Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+    Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = checked_sizes("make_mesh", axis_shapes)
     count = math.prod(sizes)
@@ -213,9 +214,11 @@ def make_mesh(
     if count > len(available):
         raise ShardingError(
             f"a mesh of {' x '.join(map(str, sizes))} needs {count} devices, and there "
-            f"{'is' if len(available) == 1 else 'are'} {len(available)}",
+            f"{'is' if len(available) == 1 else 'are'} {len(available)}: the number of devices "
+            f"must be >= the product of mesh_shape {sizes}",
             hint=more_devices(count),
         )
     if given_devices is not None:
         available = arranged(given_devices, sizes)
-    return Mesh(np.array(available[:count], dtype=object).reshape(sizes), axis_names, axis_types)
+    grid = np.array(available[:count], dtype=object).reshape(sizes)
+    return Mesh(grid, axis_names, AxisType.Explicit if axis_types is None else axis_types)

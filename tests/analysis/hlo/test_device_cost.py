@@ -159,7 +159,7 @@ def test_products_of_integers_have_no_flops() -> None:
 
 
 def mapped(body: Any, spec: Any, out: Any, **options: Any) -> Any:
-    mesh = olympus.make_mesh((2, 4), ("data", "model"))
+    mesh = olympus.make_mesh((2, 4), ("data", "model"), olympus.sharding.AxisType.Auto)
     return olympus.shard_map(body, mesh=mesh, in_specs=spec, out_specs=out, **options)
 
 
@@ -192,7 +192,7 @@ def test_axes_that_are_not_mapped_count_once_in_the_body() -> None:
 
 
 def test_nested_maps_and_loops_multiply() -> None:
-    mesh = olympus.make_mesh((2, 4), ("data", "model"))
+    mesh = olympus.make_mesh((2, 4), ("data", "model"), olympus.sharding.AxisType.Auto)
 
     def inner(x):
         return lax.fori_loop(0, 3, lambda _, c: jnp.tanh(c), x)

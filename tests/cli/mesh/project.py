@@ -46,7 +46,7 @@ import olympus
 from olympus import P, lax
 from olympus.sharding import NamedSharding
 
-mesh = olympus.make_mesh((2, 4), ("data", "model"))
+mesh = olympus.make_mesh((2, 4), ("data", "model"), olympus.sharding.AxisType.Auto)
 rows, columns = NamedSharding(mesh, P("data")), NamedSharding(mesh, P(None, "model"))
 
 

@@ -41,7 +41,7 @@ from olympus import P, lax
 
 
 def total(x):
-    mesh = olympus.make_mesh((4,), ("i",))
+    mesh = olympus.make_mesh((4,), ("i",), olympus.sharding.AxisType.Auto)
     body = lambda x: lax.psum(x.sum(), "i")
     return olympus.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P())(x)
 
@@ -52,8 +52,8 @@ share = olympus.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")
 
 FIRST = [
     "",
-    'mesh = olympus.make_mesh((4,), ("i",))',
-    'mesh = olympus.make_mesh((2, 4), ("i", "j"))',
+    'mesh = olympus.make_mesh((4,), ("i",), olympus.sharding.AxisType.Auto)',
+    'mesh = olympus.make_mesh((2, 4), ("i", "j"), olympus.sharding.AxisType.Auto)',
 ]
 
 

@@ -118,7 +118,7 @@ def array(
         shape = (1,) * (ndmin - result.ndim) + result.shape
         dims = tuple(range(ndmin - result.ndim, ndmin))
         result = broadcast_in_dim_p.bind(result, shape=shape, broadcast_dimensions=dims)
-    return result if device is None else placed(result, device)
+    return placed(result, device)
 
 
 def _array(x: Any, dtype: DType | None, copy: bool) -> Array:

@@ -13,7 +13,7 @@ from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, DTypeLike, ShapeLike
-from olympus_core.library.device import check_device, like, placed
+from olympus_core.library.device import check_device, like, on_context_mesh, placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.promotion import broadcast_to, check_arrays, convert, vary_together
@@ -34,6 +34,8 @@ def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
     full = np.broadcast_to(np.asarray(value, aval.dtype), shape)
     if sharding is not None and sharding.num_devices > 1:
         return put_on(full, sharding, aval)
+    if device is None:
+        return on_context_mesh(put_array(full, aval), (None,) * len(shape))
     return put_array(full, aval, device)
 
 

@@ -120,7 +120,9 @@ def test_the_time_of_donated_calls_excludes_the_copies() -> None:
 
 
 def on_devices(*spec: Any) -> NamedSharding:
-    return NamedSharding(olympus.make_mesh((2, 2), ("x", "y")), PartitionSpec(*spec))
+    return NamedSharding(
+        olympus.make_mesh((2, 2), ("x", "y"), olympus.sharding.AxisType.Auto), PartitionSpec(*spec)
+    )
 
 
 @pytest.mark.parametrize(("result", "donation"), [("x", "fed back"), ("y", "copied")])
