@@ -29,7 +29,7 @@ from olympus_core.arrays.sharded_array import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
 from olympus_core.base.avals import ShapeDtypeStruct as ShapeDtypeStruct
-from olympus_core.base.avals import get_aval as _get_aval
+from olympus_core.base.avals import typeof as typeof
 from olympus_core.base.context import check_tracer_leaks as check_tracer_leaks
 from olympus_core.base.context import checking_leaks as checking_leaks
 from olympus_core.base.context import debug_infs as debug_infs
@@ -63,7 +63,6 @@ from olympus_core.control.checkpoint import checkpoint as checkpoint
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
 from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
-from olympus_core.ir.tracer import Array as Array
 from olympus_core.library import methods as _methods
 from olympus_core.library.callbacks import effects_barrier as effects_barrier
 from olympus_core.library.callbacks import pure_callback as pure_callback
@@ -85,6 +84,7 @@ from olympus_core.library.device import print_environment_info as print_environm
 from olympus_core.library.device import process_count as process_count
 from olympus_core.library.device import process_index as process_index
 from olympus_core.library.device import process_indices as process_indices
+from olympus_core.library.public_array import AnyArray as _AnyArray
 from olympus_core.library.shard_map import shard_map as shard_map
 from olympus_core.library.shard_map import smap as smap
 from olympus_core.placement.sharding import NamedSharding as NamedSharding
@@ -118,12 +118,12 @@ from olympus_core.xla import target as target
 from olympus_core.xla import tpu_models as tpu_models
 from olympus_runtime.version import __version__ as __version__
 
+Array = _AnyArray
 checkpoint_policies = _CheckpointPolicies
 jacobian = jacrev
 make_jaxpr = make_olympuspr
 named_scope = _name_scope
 remat = checkpoint
-typeof = _get_aval
 
 if _typing.TYPE_CHECKING:
     from olympus import analysis as analysis

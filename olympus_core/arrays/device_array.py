@@ -34,7 +34,7 @@ class Shard:
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, device: Any, index: Index, replica_id: int, data: DeviceArray) -> None:
+    def __init__(self, device: Any, index: Index, replica_id: int, data: Any) -> None:
         self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
 
     def __repr__(self) -> str:
@@ -105,7 +105,8 @@ class DeviceArray(Array):
 
     def addressable_data(self, index: int) -> DeviceArray:
         """Return the part of device number `index` of the sharding."""
-        return self.addressable_shards[index].data
+        part: DeviceArray = self.addressable_shards[index].data
+        return part
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the elements as a read-only NumPy array, fetched once.

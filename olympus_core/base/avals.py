@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core.base import dtypes
+from olympus_core.base import dtypes, tree
 from olympus_core.base.dimensions.expression import SymbolicDim, is_symbolic_dim
 from olympus_core.base.errors import (
     ArgumentError,
@@ -248,7 +248,17 @@ def _symbolic_shape(shape: Sequence[Any], what: str) -> Shape:
     return result
 
 
-class ShapeDtypeStruct:
+class _Description(type):
+    """The class of ShapeDtypeStruct: a description of random keys is an instance too."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        if super().__instancecheck__(x):
+            return True
+        keys: Any = x
+        return x.__class__ is tree.key_class and super().__instancecheck__(keys.data)
+
+
+class ShapeDtypeStruct(metaclass=_Description):
     """A description of an array: its shape, dtype and sharding, without data.
 
     A program is lowered for `sharding`; without it the program chooses.
@@ -258,6 +268,11 @@ class ShapeDtypeStruct:
     """
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __new__(cls, shape: Any, dtype: Any, **options: Any) -> Any:
+        if hasattr(dtype, "described"):  # of random keys: their words are described
+            return dtype.described(cls, shape, **options)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -346,7 +361,7 @@ def get_aval(x: Any) -> ShapedArray:
 
     Raises DTypeError for a value that cannot be an array.
 
-    >>> typeof(array([1, 2]))
+    >>> get_aval(array([1, 2]))
     ShapedArray(int32[2])
     """
     rule = _rules.get(x.__class__)
@@ -363,6 +378,21 @@ def get_aval(x: Any) -> ShapedArray:
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
     raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
+
+
+def typeof(x: Any) -> ShapedArray:
+    """Return the type of an array, tracer, random key, NumPy value or scalar.
+
+    Raises DTypeError for a value that cannot be an array.
+
+    >>> typeof(array([1, 2]))
+    ShapedArray(int32[2])
+    """
+    if x.__class__ is tree.key_class:
+        keys: Any = x
+        aval: ShapedArray = keys.aval
+        return aval
+    return get_aval(x)
 
 
 def value_text(x: Any) -> str:

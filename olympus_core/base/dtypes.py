@@ -100,6 +100,12 @@ def long_name(dt: DType) -> str:
     return _LONG[dt]
 
 
+def register_name(dt: Any, name: str) -> None:
+    """Register the name of a dtype of random keys, of kind `k`, in types that users see."""
+    _SHORT[dt] = _LONG[dt] = name
+    _KIND[dt] = "k"
+
+
 def array_dtypes() -> list[DType]:
     """Return all dtypes of arrays."""
     return list(_NAMED.values())
@@ -111,7 +117,7 @@ def is_custom(dt: DType) -> bool:
 
 
 def kind(dt: DType) -> str:
-    """`b`, `u`, `i`, `f` or `c`; custom floats and ints have the kind of their family."""
+    """`b`, `u`, `i`, `f` or `c`, and `k` for random keys; custom dtypes have a family's kind."""
     return _KIND[dt]
 
 

@@ -77,6 +77,8 @@ _Class = TypeVar("_Class", bound=type)
 registry = _pytree.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
+#: the class of arrays of random keys, which are leaves to users: it registers itself
+key_class: type | None = None
 # the name for pickling: a structure is pickled with a reference to its registry
 registry.__module__, registry.__name__ = __name__, "registry"
 
@@ -169,7 +171,7 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
 
 
 def flatten_with_path(
-    tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """Like `flatten`, each leaf with the path of keys that leads to it.
 

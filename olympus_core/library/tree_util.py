@@ -1,30 +1,99 @@
-"""Tree functions on `olympus_core.base.tree`: reductions, prefixes, registration by class."""
+"""The public tree functions, on `olympus_core.base.tree`.
+
+To users an array of random keys is a leaf; inside, it is a container of its words, so that
+transformations and programs need no rules for keys.
+"""
 
 from __future__ import annotations
 
 import builtins
 import dataclasses
 import functools
-import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
+from olympus_core.base import tree as trees
 from olympus_core.base.errors import SignatureError, TreeError
 from olympus_core.base.tree import (
     IsLeaf,
     KeyPath,
     PyTreeDef,
-    flatten,
     flatten_up_to,
-    flatten_with_path,
-    leaves,
     register_node,
     registry,
-    structure,
 )
 
 _Class = TypeVar("_Class", bound=type)
 _MISSING: Any = object()
+
+
+def _leaf_test(is_leaf: IsLeaf) -> IsLeaf:
+    """Return the test for leaves that also is true for random keys."""
+    if trees.key_class is None:  # nothing has created keys
+        return is_leaf
+    is_keys = trees.key_class.__instancecheck__  # as fast as no test
+    if is_leaf is None:
+        return is_keys
+    return lambda x: is_keys(x) or is_leaf(x)
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Return the leaves of `tree`, left to right (dicts by sorted key), and its structure.
+
+    Raises TreeError for a dict whose keys cannot be sorted.
+
+    >>> flatten({"b": 1, "a": (2, None)})[0]
+    [2, 1]
+    """
+    return trees.flatten(tree, _leaf_test(is_leaf))
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return the leaves of `tree`.
+
+    >>> leaves({"a": 1, "b": (2, 3)})
+    [1, 2, 3]
+    """
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """Return the structure of `tree`, without its leaves.
+
+    >>> structure({"a": 1, "b": (2, 3)})
+    PyTreeDef({'a': *, 'b': (*, *)})
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply `f` to the leaves of `tree`, together with the matching parts of each of `rest`.
+
+    Raises TreeError if a tree of `rest` does not have `tree` as a prefix.
+
+    >>> map(lambda x, y: x + y, {"a": 1}, {"a": 2})
+    {'a': 3}
+    """
+    return trees.map(f, tree, *rest, is_leaf=_leaf_test(is_leaf))
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Like `flatten`, each leaf with the path of keys that leads to it.
+
+    >>> flatten_with_path({"a": 1})[0]
+    [((DictKey(key='a'),), 1)]
+    """
+    if is_leaf is None or not is_leaf_takes_path:
+        return trees.flatten_with_path(tree, _leaf_test(is_leaf))
+    is_keys = _leaf_test(lambda x: False)
+    assert is_keys is not None
+
+    def test(path: KeyPath, x: Any) -> bool:
+        return is_keys(x) or is_leaf(path, x)
+
+    return trees.flatten_with_path(tree, test, is_leaf_takes_path=True)
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -44,7 +113,9 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """
     values = list(iterable)
     leaf_list = leaves(values, is_leaf)
-    return len(leaf_list) == len(values) and builtins.all(map(operator.is_, leaf_list, values))
+    return len(leaf_list) == len(values) and builtins.all(
+        a is b for a, b in zip(leaf_list, values, strict=True)
+    )
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
@@ -190,6 +261,8 @@ def is_tree_node(typ: Any) -> bool:
         return False
     if issubclass(typ, tuple) and hasattr(typ, "_fields"):
         return True
+    if typ is trees.key_class:
+        return False
     return bool(registry.is_node(typ))
 
 
@@ -199,9 +272,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     >>> flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
     """
-    children_and_aux: tuple[Iterable[Any], Hashable] = _of_node(
-        registry.flatten_one_level(tree), tree
-    )
+    children_and_aux: tuple[Iterable[Any], Hashable] = _of_node(registry.flatten_one_level, tree)
     return children_and_aux
 
 
@@ -212,11 +283,12 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     ((DictKey(key='a'), 1), (DictKey(key='b'), (2, 3)))
     """
     children_and_aux: tuple[Iterable[tuple[Any, Any]], Hashable]
-    children_and_aux = _of_node(registry.flatten_one_level_with_keys(tree), tree)
+    children_and_aux = _of_node(registry.flatten_one_level_with_keys, tree)
     return children_and_aux
 
 
-def _of_node(children_and_aux: Any, value: Any) -> Any:
+def _of_node(flatten_node: Callable[[Any], Any], value: Any) -> Any:
+    children_and_aux = None if type(value) is trees.key_class else flatten_node(value)
     if children_and_aux is None:
         raise TreeError(f"a {type(value).__name__} is a leaf, and only containers have children")
     return children_and_aux

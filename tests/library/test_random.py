@@ -248,9 +248,68 @@ def test_typed_keys_go_through_jit_and_trees() -> None:
     np.testing.assert_array_equal(next_key.data, jax.random.split(jax.random.PRNGKey(0))[0])
     np.testing.assert_array_equal(sample, ox.random.uniform(key))
     leaves, treedef = ox.tree.flatten({"key": key})
-    assert leaves[0].shape == (2,)
+    assert leaves == [key]
     assert ox.tree.unflatten(treedef, leaves)["key"].shape == ()
     assert ox.eval_shape(ox.random.split, key).shape == (2,)
+
+
+#: expressions of keys `k`, of shape (), and `ks`, of shape (4,)
+KEY_READS = """
+    tree.leaves({"a": k})[0].shape
+    str(tree.structure({"a": k, "b": (ks, 1)}))
+    tree.map(lambda x: x.shape, {"a": ks})
+    tree.leaves((ks, 1), is_leaf=lambda x: isinstance(x, tuple))[0][1]
+    [str(p) for p, _ in tree.leaves_with_path({"a": k})]
+    tree.leaves_with_path(k, is_leaf=lambda p, x: False, is_leaf_takes_path=True)[0][0]
+    tree_util.all_leaves([k]), tree_util.tree_structure(k).num_leaves
+    isinstance(k, Array), issubclass(type(k), Array), isinstance(1, Array)
+    str(typeof(k)), str(typeof(ks)), str(ks.aval)
+    str(eval_shape(lambda k: random.split(k), k))
+    eval_shape(lambda k: k, ShapeDtypeStruct((2,), k.dtype)).shape
+    isinstance(ShapeDtypeStruct((2,), k.dtype), ShapeDtypeStruct)
+    jit(lambda k: random.uniform(k)).lower(ShapeDtypeStruct((), k.dtype)).compile()(k).shape
+    str(jit(lambda k: k).lower(ks).in_avals)
+    ks.sharding.num_devices, ks.is_fully_addressable, ks.is_fully_replicated
+    [s.data.shape for s in ks.addressable_shards], len(ks.global_shards)
+    ks.on_device_size_in_bytes(), ks.nbytes, ks.itemsize
+    bool(numpy.equal(k, k)), numpy.not_equal(ks, ks).tolist()
+    numpy.zeros((2,), k.dtype).shape, random.key_data(numpy.empty(2, k.dtype)).tolist()
+    k + 1
+    1 - k
+    -k
+    k < k
+    bool(k)
+    float(k)
+    ks.at[0].add(k)
+    numpy.sin(k)
+    numpy.sort(ks)
+    k.__array__()
+    random.key(numpy.arange(3))
+    random.key(1.0)
+    random.split(ks)
+    random.uniform(ks)
+    random.uniform(numpy.ones(2))
+    random.uniform(numpy.ones(3, "uint32"))
+    random.fold_in(ks, 1)
+    random.fold_in(k, numpy.arange(2))
+"""
+
+
+@pytest.mark.parametrize("text", [x.strip() for x in KEY_READS.strip().splitlines()])
+def test_keys_have_the_attributes_and_errors_of_jax(text: str) -> None:
+    def read(package: Any) -> Any:
+        k = package.random.key(0)
+        names = vars(package) | {"k": k, "ks": package.random.split(k, 4)}
+        try:
+            return eval(text, {n: getattr(package, n, x) for n, x in names.items()})
+        except Exception as error:
+            return error
+
+    mine, theirs = read(ox), read(jax)
+    if isinstance(theirs, Exception):
+        assert any(isinstance(mine, cls) for cls in type(theirs).__mro__[:-2])
+    else:
+        assert mine == theirs
 
 
 def test_loops_carry_keys() -> None:
@@ -283,7 +342,7 @@ def test_an_invalid_key_is_refused() -> None:
             normal(bad)
     with pytest.raises(ValueError, match="single key"):
         normal(ox.random.split(ox.random.key(0)))
-    with pytest.raises(TypeError, match="not numbers"):
+    with pytest.raises(TypeError, match="PRNGKey dtype cannot be converted to a NumPy array"):
         np.asarray(ox.random.key(0))
     with pytest.raises(ox.errors.DTypeError):
         ox.numpy.add(ox.random.key(0), 1)

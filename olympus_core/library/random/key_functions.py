@@ -83,9 +83,10 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
     key<fry>
     """
     words = one_key("fold_in", key)
-    if get_aval(data).shape:
+    shape = get_aval(data).shape
+    if shape:
         raise ShapeError(
-            f"fold_in needs an integer of shape (), and got {get_aval(data).long_name()}",
+            f"fold_in accepts a scalar, but was given an array of shape {shape} != ()",
             hint="use olympus.vmap to fold in one integer at a time",
         )
     if isinstance(data, int):

@@ -10,15 +10,18 @@ array; functions that compute raise an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
+from olympus_core.arrays.device_array import Shard
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import (
     Shape,
     ShapedArray,
+    ShapeDtypeStruct,
+    canonical_shape,
     get_aval,
     shaped,
     value_text,
@@ -30,6 +33,7 @@ from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
 from olympus_core.library.structural import key_classes, structural
+from olympus_core.placement.sharding import NamedSharding
 
 if TYPE_CHECKING:
     from olympus_core.library.explicit import OutSharding
@@ -42,16 +46,46 @@ _IMPL = "threefry2x32"
 _TAGS = {_IMPL: "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}
 
 
+#: operators that keys do not have, and the functions that messages name
+_OPERATORS: Final = {
+    "__add__": "add",
+    "__radd__": "add",
+    "__sub__": "sub",
+    "__rsub__": "sub",
+    "__mul__": "mul",
+    "__rmul__": "mul",
+    "__truediv__": "div",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+    "__neg__": "neg",
+}
+
+
 class KeyDType:
     """The dtype of a KeyArray: `key<fry>` of Threefry-2x32, `key<rbg>` or `key<urbg>`."""
 
-    type = dtypes.prng_key
-
     def __init__(self, impl: str = _IMPL) -> None:
+        self.type = dtypes.prng_key
         self.impl = impl
         self.name = f"key<{_TAGS[impl]}>"
         self.words = 2 if impl == _IMPL else 4
         self.itemsize = 4 * self.words
+
+    def holding(self, words: Any) -> KeyArray:
+        """Return keys of this dtype with these words."""
+        return KeyArray(words, self.impl)
+
+    def described(
+        self, struct: Callable[..., Any], shape: ShapeLike, *, sharding: Any = None
+    ) -> KeyArray:
+        """Return keys of this dtype, with a description of class `struct` as their words."""
+        axes = canonical_shape(shape)
+        if isinstance(sharding, NamedSharding):
+            spec = sharding.spec.partitions
+            sharding = sharding.update(spec=(*spec, *[None] * (len(axes) + 1 - len(spec))))
+        return self.holding(struct((*axes, self.words), UINT32, sharding=sharding))
 
     def __repr__(self) -> str:
         return self.name
@@ -64,6 +98,8 @@ class KeyDType:
 
 
 _DTYPES = {impl: KeyDType(impl) for impl in _TAGS}
+for _dtype in _DTYPES.values():
+    dtypes.register_name(_dtype, _dtype.name)
 
 
 @structural()
@@ -94,6 +130,11 @@ class _KeysAt:
 
     def __getitem__(self, index: Any) -> _KeysAt:
         return _KeysAt(self.keys, index)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise DTypeError(
+            f"Cannot interpret '{self.keys.dtype}' as a data type: keys have no '{name}'"
+        )
 
     def get(self, **options: Any) -> KeyArray:
         """Return the keys at the index; the options are those of arrays."""
@@ -151,6 +192,9 @@ class KeyArray:
         if not self.shape:
             raise TypeError("len() of a single random key")
         return self.shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise DTypeError("a key array cannot be converted to boolean")
 
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
@@ -229,6 +273,50 @@ class KeyArray:
         return self.size * self.itemsize
 
     @property
+    def sharding(self) -> Any:
+        """The sharding of the keys."""
+        sharding = self.data.sharding
+        if isinstance(sharding, NamedSharding):  # without the axis of the words
+            sharding = sharding.update(spec=sharding.spec.partitions[: self.ndim])
+        return sharding
+
+    @property
+    def committed(self) -> bool:
+        """True if a program may not move the keys to another device."""
+        return bool(self.data.committed)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """True if this process has all devices that hold the keys."""
+        return bool(self.data.is_fully_addressable)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """True if each device holds all keys."""
+        return bool(self.data.is_fully_replicated)
+
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The part of the keys on each device of this process."""
+        return [
+            Shard(s.device, s.index[:-1], s.replica_id, self.with_data(s.data))
+            for s in self.data.addressable_shards
+        ]
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The part of the keys on each device."""
+        return self.addressable_shards
+
+    def on_device_size_in_bytes(self) -> int:
+        """Return the bytes of the words in the memory of devices."""
+        return int(self.data.on_device_size_in_bytes())
+
+    def copy_to_host_async(self) -> None:
+        """Begin to copy the words to the host."""
+        self.data.copy_to_host_async()
+
+    @property
     def device(self) -> Device | None:
         """The device that holds the keys."""
         data_device: Device | None = self.data.device
@@ -254,17 +342,41 @@ class KeyArray:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise DTypeError(
-            "random keys are not numbers, and cannot become a NumPy array",
+            "an array with PRNGKey dtype cannot be converted to a NumPy array",
             hint="olympus.random.key_data returns the words of keys",
         )
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type, of the dtype of keys."""
+        return shaped(self.shape, self.dtype)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "shape"):  # a tree's leaf may be anything
             return f"KeyArray({self.data!r})"
+        if isinstance(self.data, ShapedArray):
+            return repr(self.aval)
+        if isinstance(self.data, ShapeDtypeStruct):
+            return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
         return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.data}"
 
 
+def _refused(function: str) -> Callable[..., NoReturn]:
+    """Return an operator that raises the error for operands without numbers."""
+
+    def operator(self: KeyArray, *others: Any) -> NoReturn:
+        avals = [x.aval if x.__class__ is KeyArray else get_aval(x) for x in (self, *others)]
+        names = [dtypes.long_name(a.dtype) for a in avals]
+        what = "dtypes" if others else "dtype"
+        raise DTypeError(f"{function} does not accept {what} {', '.join(names)}")
+
+    return operator
+
+
+for _operator, _function in _OPERATORS.items():
+    setattr(KeyArray, _operator, _refused(_function))
 key_classes.append(KeyArray)
+tree.key_class = KeyArray
 tree.register_node(
     KeyArray,
     lambda keys: ((keys.data,), keys.impl),
@@ -285,18 +397,22 @@ def key_words(name: str, keys: Any) -> Any:
         aval = get_aval(data)
     except DTypeError:
         raise DTypeError(
-            f"{name} needs a random key, and got {value_text(keys)}",
+            f"{name} got invalid PRNG key data: it needs a random key, and got {value_text(keys)}",
             hint="create a key with olympus.random.key",
         ) from None
     if aval.dtype != UINT32:
         raise DTypeError(
-            f"{name} needs a key of dtype uint32, and got {aval.long_name()}",
+            f"{name} got invalid PRNG key data: expected key_data.dtype = uint32; got "
+            f"dtype={aval.dtype}, in {aval.long_name()}",
             hint="create a key with olympus.random.key",
         )
     sizes = (keys.dtype.words,) if keys.__class__ is KeyArray else (2, 4)
     if aval.shape[-1:] not in [(size,) for size in sizes]:
-        expected = " or ".join(f"(..., {size})" for size in sizes)
-        raise ShapeError(f"{name} needs a key of shape {expected}, and got {aval.long_name()}")
+        expected = " or ".join(map(str, sizes))
+        raise ShapeError(
+            f"{name} got invalid PRNG key data: expected key_data.shape to end with a length of "
+            f"{expected}; got shape={aval.shape}"
+        )
     return data
 
 
@@ -311,7 +427,7 @@ def one_key(name: str, key: Any) -> Any:
     shape = get_aval(key_words(name, key)).shape[:-1]
     if shape:
         raise ShapeError(
-            f"{name} needs a single key, and got an array of keys of shape {shape}",
+            f"{name} accepts a single key, but was given a key array of shape {shape} != ()",
             hint="use olympus.vmap to pass one key at a time",
         )
     impl = impl_of(key)
@@ -350,13 +466,15 @@ def implementation(impl: Any) -> str:
 def checked_seed(name: str, seed: Any) -> Any:
     """Return a seed, an integer of shape (); raise ShapeError or DTypeError for another value."""
     if isinstance(seed, KeyArray):
-        raise DTypeError(f"{name} needs an integer seed, and got a key")
+        raise DTypeError(f"{name} accepts a scalar seed, but was given a key array")
     if isinstance(seed, int):
         seed = np.int64(seed).astype(dtypes.default_dtype("i"))
     aval: ShapedArray = get_aval(seed)
-    if dtypes.kind(aval.dtype) not in "iu" or aval.shape:
+    if aval.shape:
         raise ShapeError(
-            f"{name} needs an integer seed of shape (), and got {aval.long_name()}",
-            hint="use olympus.vmap to make a key of each seed" if aval.shape else None,
+            f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != ()",
+            hint="use olympus.vmap to make a key of each seed",
         )
+    if dtypes.kind(aval.dtype) not in "iu":
+        raise DTypeError(f"{name}: a PRNG key seed must be an integer; got {aval.long_name()}")
     return seed

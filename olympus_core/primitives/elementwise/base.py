@@ -30,7 +30,14 @@ if TYPE_CHECKING:
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 BOOL = np.dtype("bool")
-_KINDS = {"b": "bool", "u": "unsigned integer", "i": "integer", "f": "float", "c": "complex"}
+_KINDS = {
+    "b": "bool",
+    "u": "unsigned integer",
+    "i": "integer",
+    "f": "float",
+    "c": "complex",
+    "k": "key",
+}
 
 
 def kinds_text(kinds: str) -> str:

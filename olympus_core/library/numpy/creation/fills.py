@@ -78,6 +78,11 @@ def zeros(
     >>> zeros((2,))
     Array([0., 0.], dtype=float32)
     """
+    if hasattr(dtype, "words"):  # random keys
+        keys: Any = dtype
+        words = zeros((*canonical_shape(shape), keys.words), "uint32", device=device)
+        created: Array = keys.holding(words)
+        return created
     return _filled(canonical_shape(shape), requested_dtype("zeros", dtype).type(0), device)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -34,13 +35,13 @@ _any = "buifc"
 equal = binary(
     "equal",
     "Whether x == y.",
-    {_any: eq_p.bind},
+    {_any: eq_p.bind, "k": operator.eq},
     example=("equal(asarray([1, 2, 3]), 2)", "Array([False,  True, False], dtype=bool)"),
 )
 not_equal = binary(
     "not_equal",
     "Whether x != y.",
-    {_any: ne_p.bind},
+    {_any: ne_p.bind, "k": operator.ne},
     example=("not_equal(asarray([1, 2, 3]), 2)", "Array([ True, False,  True], dtype=bool)"),
 )
 

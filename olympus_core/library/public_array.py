@@ -1,0 +1,48 @@
+"""`olympus.Array`: the class that users compare values with.
+
+Its instances are those of the tracer's `Array`, on a device or traced, and arrays of random keys.
+Inside, only the former are arrays: functions that compute do not accept keys.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from olympus_core.base import tree
+from olympus_core.base.errors import SignatureError
+from olympus_core.ir import tracer
+
+
+class _ArrayClass(type):
+    """The class of `Array`, which has the attributes of the tracer's."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, tracer.Array) or x.__class__ is tree.key_class
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass in (cls, tree.key_class) or issubclass(subclass, tracer.Array)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(tracer.Array, name)
+
+    def __dir__(cls) -> list[str]:
+        return dir(tracer.Array)
+
+
+if TYPE_CHECKING:
+    from olympus_core.ir.tracer import Array
+
+    AnyArray = Array  # type checkers see its methods
+else:
+
+    class AnyArray(metaclass=_ArrayClass):
+        """The type of every array: on a device, traced, or of random keys.
+
+        >>> isinstance(numpy.arange(3), Array), isinstance(random.key(0), Array)
+        (True, True)
+        """
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+            raise SignatureError("an Array is created by a function such as olympus.numpy.array")
+
+    AnyArray.__name__ = AnyArray.__qualname__ = "Array"
