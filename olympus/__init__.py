@@ -23,6 +23,7 @@ from olympus_core.api.jit import jit as jit
 from olympus_core.api.jit import make_olympuspr as make_olympuspr
 from olympus_core.api.pmap import pmap as pmap
 from olympus_core.api.xla_computation import xla_computation as xla_computation
+from olympus_core.arrays.device_array import Shard as Shard
 from olympus_core.arrays.mesh_context import set_mesh as set_mesh
 from olympus_core.arrays.sharded_array import make_array_from_callback as make_array_from_callback
 from olympus_core.arrays.sharded_array import (
@@ -68,6 +69,7 @@ from olympus_core.library.callbacks import effects_barrier as effects_barrier
 from olympus_core.library.callbacks import pure_callback as pure_callback
 from olympus_core.library.device import block_until_ready as block_until_ready
 from olympus_core.library.device import clear_caches as clear_caches
+from olympus_core.library.device import copy_to_host_async as copy_to_host_async
 from olympus_core.library.device import default_backend as default_backend
 from olympus_core.library.device import default_device as default_device
 from olympus_core.library.device import device_count as device_count
@@ -84,6 +86,7 @@ from olympus_core.library.device import print_environment_info as print_environm
 from olympus_core.library.device import process_count as process_count
 from olympus_core.library.device import process_index as process_index
 from olympus_core.library.device import process_indices as process_indices
+from olympus_core.library.explicit import reshard as reshard
 from olympus_core.library.public_array import AnyArray as _AnyArray
 from olympus_core.library.shard_map import shard_map as shard_map
 from olympus_core.library.shard_map import smap as smap
@@ -153,6 +156,9 @@ if _typing.TYPE_CHECKING:
     from olympus_core.api.forward_backward import fwd_and_bwd as fwd_and_bwd
     from olympus_core.api.forward_backward import named_call as named_call
     from olympus_core.control.custom_gradient import custom_gradient as custom_gradient
+    from olympus_core.library.host_arrays import (
+        make_array_from_process_local_data as make_array_from_process_local_data,
+    )
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
@@ -184,5 +190,6 @@ else:
         elsewhere={
             "olympus_core.api.forward_backward": ("fwd_and_bwd", "named_call"),
             "olympus_core.control.custom_gradient": ("custom_gradient",),
+            "olympus_core.library.host_arrays": ("make_array_from_process_local_data",),
         },
     )

@@ -12,10 +12,12 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import jet as jet
     from olympus.experimental import layout as layout
     from olympus.experimental import mesh_utils as mesh_utils
+    from olympus.experimental import multihost_utils as multihost_utils
     from olympus.experimental import ode as ode
     from olympus.experimental import pjit as pjit
     from olympus.experimental import shard_map as shard_map
     from olympus.experimental import sparse as sparse
+    from olympus.experimental import topologies as topologies
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
@@ -23,8 +25,10 @@ else:
         "jet",
         "layout",
         "mesh_utils",
+        "multihost_utils",
         "ode",
         "pjit",
         "shard_map",
         "sparse",
+        "topologies",
     )

@@ -105,7 +105,12 @@ class ShardedArray(DeviceArray):
         places = self._sharding.tiling(self.aval.ndim).places
         indices, devices = self._sharding.indices(shape), self._sharding.devices
         return [
-            Shard(device, index, places[:i].count(places[i]), on_device(shard_aval, buffer, device))
+            Shard(
+                device,
+                index,
+                places[:i].count(places[i]),
+                on_device(shard_aval, buffer, device).commit(),
+            )
             for i, (device, index, buffer) in enumerate(
                 zip(devices, indices, xla.shard_buffers(self.buffer), strict=True)
             )
@@ -237,8 +242,9 @@ def make_array_from_single_device_arrays(
         by_device[next(iter(x.devices()))] = x
     if set(by_device) != sharding.device_set or len(arrays) != sharding.num_devices:
         raise ShardingError(
-            f"{name} needs one array for each device of {sharding!r}, and got {len(arrays)} on "
-            f"devices {_listed(d.id for d in by_device)}"
+            f"{name} needs one array for each device of {sharding!r}, which must be from distinct "
+            f"devices, and got {len(arrays)} on devices {_listed(d.id for d in by_device)} "
+            f"(Expected {sharding.num_devices} per-device arrays)"
         )
     kinds = {x.aval.dtype for x in arrays}
     if len(kinds) > 1 or (dtype is not None and dtypes.dtype(dtype) not in kinds):
@@ -265,7 +271,9 @@ def _check_sharding(caller: str, sharding: Any) -> None:
 def _check_part(caller: str, index: Index, part: Any, expected_shape: tuple[int, ...]) -> None:
     if part.shape != expected_shape:
         raise ShardingError(
-            f"{caller}: the part {index} must have the shape {expected_shape}, and has {part.shape}"
+            f"{caller}: the part {index} must have the shape {expected_shape}, and has "
+            f"{part.shape} (Expected shard shape {expected_shape} doesn't match the single device "
+            f"array shape {part.shape})"
         )
 
 

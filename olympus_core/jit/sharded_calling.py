@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.arrays.mesh_context import named
+from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.context import state
-from olympus_core.base.errors import ArgumentError, ShardingError, SignatureError, UsageError
+from olympus_core.base.errors import ArgumentError, ShardingError, UsageError
 from olympus_core.control.call import jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
-from olympus_core.placement.sharding import PartitionSpec, Sharding
+from olympus_core.placement.sharding import PartitionSpec, Sharding, SingleDeviceSharding
 from olympus_core.primitives.sharding import sharding_constraint_p
 
 _P = ParamSpec("_P")
@@ -69,6 +70,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
         outs = self.result_shardings(call.out_tree, program.out_avals)
         leaves, consts = arguments.leaves, call.consts
         if trace.at_base():
+            leaves = [*map(_moved, leaves, ins)]
             looks = state.debug_nans or state.debug_infs
             placement = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
             params = (call.params if looks else call.eager_params) | placement
@@ -87,14 +89,15 @@ class ShardedFunction(StagedFunction[_P, _R]):
     def argument_shardings(self, arguments: Arguments) -> ArrayShardings:
         """Return the sharding of each argument; raise ShardingError if one does not fit.
 
-        Raises SignatureError for keyword arguments of a function with `in_shardings`.
+        Raises ArgumentError for keyword arguments of a function with `in_shardings`.
         """
         if self.shardings.ins is None:
             return (None,) * len(arguments.avals)
         places = arguments.in_tree.unflatten(range(len(arguments.avals)))
         if places[1]:
-            raise SignatureError(
-                f"'{self.name}' has in_shardings, and takes its arguments by position: got "
+            raise ArgumentError(
+                f"'{self.name}' has in_shardings, and takes its arguments by position (it does not "
+                "support kwargs when in_shardings is specified): got "
                 f"{', '.join(map(repr, places[1]))} by keyword"
             )
         shardings = _named("in_shardings", self.shardings.ins, places[0])
@@ -105,10 +108,13 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 continue
             sharding.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
             own = committed_sharding(x)
+            if isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding):
+                continue
             if own is not None and not own.is_equivalent_to(sharding, aval.ndim):
                 raise ShardingError(
                     f"the argument {name!r} of '{self.name}', {aval.long_name()}, has "
-                    f"{own.spoken()}, and in_shardings has {sharding.spoken()} for it",
+                    f"{own.spoken()}, and in_shardings has {sharding.spoken()} for it: Sharding "
+                    "passed to jit does not match the sharding on the respective arg",
                     hint="put it there with device_put",
                 )
         return tuple(shardings)
@@ -129,6 +135,13 @@ class ShardedFunction(StagedFunction[_P, _R]):
 def _named(what: str, prefix: Any, full: Any) -> list[Sharding | None]:
     """Return a sharding, or None, for each leaf of `full`; specs use the mesh of the context."""
     return [named(f"{what} of jit", s) for s in tree.prefix_leaves("jit", what, prefix, full)]
+
+
+def _moved(x: Any, sharding: Sharding | None) -> Any:
+    """Return an argument that was put on one device on the one device of `in_shardings`."""
+    own, one = committed_sharding(x), SingleDeviceSharding
+    is_elsewhere = isinstance(sharding, one) and isinstance(own, one) and own != sharding
+    return put_on(x, sharding) if sharding is not None and is_elsewhere else x
 
 
 def _constrained(x: Any, sharding: Sharding | None) -> Any:

@@ -47,7 +47,8 @@ def check_device(device: Any) -> Sharding | None:
     if isinstance(device, xla.Device):
         return SingleDeviceSharding(device)
     raise ArgumentError(
-        f"device needs a device, a sharding or None, and got {device!r:.80}",
+        "device_put and the argument device need a device, a sharding or None: only accepts these, "
+        f"and got invalid value: {device!r:.80}",
         hint="pass one of olympus.devices()",
     )
 
@@ -258,6 +259,18 @@ def device_get(x: Any) -> Any:
         return np.asarray(value) if hasattr(value, "__array__") else value
 
     return tree.map(leaf, x)
+
+
+def copy_to_host_async(x: _T) -> _T:
+    """Begin to copy the arrays of a tree to the host's memory, and return the tree.
+
+    >>> copy_to_host_async(array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, DeviceArray):
+            leaf.copy_to_host_async()
+    return x
 
 
 def block_until_ready(x: _T) -> _T:

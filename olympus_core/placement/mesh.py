@@ -13,7 +13,7 @@ import operator
 import warnings
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -241,18 +241,38 @@ class AnyMesh(abc.ABC):
             if name not in self.axis_names:
                 there = ", ".join(map(repr, self.axis_names))
                 raise ShardingError(
-                    f"{spec} names the axis {name!r}, and the mesh has {there or 'no axes'}"
+                    f"{spec} names the axis {name!r}, and the mesh has {there or 'no axes'} "
+                    f"(Resource axis: {name} is not found in mesh: {self.axis_names})"
                     f"{source.current_location().place()}"
                 )
             if names.count(name) > 1:
                 raise ShardingError(
-                    f"{spec} names the axis {name!r} twice: an axis can split one dimension"
+                    f"{spec} names the axis {name!r} twice: an axis can split one dimension, and a "
+                    f"spec has duplicate entries for `{name}`"
                     f"{source.current_location().place()}"
                 )
 
 
 #: the attributes of a Mesh that an AbstractMesh lacks
 _OF_DEVICES = ("device_ids", "devices", "local_devices", "local_mesh")
+
+
+class AbstractDevice(NamedTuple):
+    """A description of devices, for the argument `abstract_device` of AbstractMesh.
+
+    >>> AbstractDevice("TPU v4", 2, "tpu")
+    AbstractDevice(device_kind=TPU v4, num_cores=2, platform=tpu)
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return (
+            f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, "
+            f"platform={self.platform})"
+        )
 
 
 class AbstractMesh(AnyMesh):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -22,7 +22,7 @@ from olympus_core.base.avals import (
     register_aval,
     shaped,
 )
-from olympus_core.base.errors import ArgumentError, ShardingError
+from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh, are_names
 
 Index = tuple[slice, ...]
@@ -48,27 +48,91 @@ class PartitionSpec:
     dimension that is whole everywhere, or `P.UNCONSTRAINED` for one that a constraint leaves to
     the compiler.  Dimensions after the last entry are whole.
 
+    `unreduced` and `reduced` are sets of other axes, along which the devices hold terms of a sum,
+    or the sum. A NamedSharding refuses them.
+
     >>> P("data", None, ("model", "expert"))
     P('data', None, ('model', 'expert'))
     """
 
-    __slots__ = ("partitions",)
+    __slots__ = ("partitions", "reduced", "unreduced")
     UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
     partitions: tuple[Any, ...]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
 
-    def __init__(self, *partitions: Any) -> None:
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: Set[Any] = frozenset(),
+        reduced: Set[Any] = frozenset(),
+    ) -> None:
         self.partitions = tuple(map(_entry, partitions))
+        self.unreduced, self.reduced = frozenset(), frozenset()
+        if unreduced or reduced:
+            self.unreduced = self._checked("unreduced", unreduced)
+            self.reduced = self._checked("reduced", reduced)
+            if self.unreduced & self.reduced:
+                raise ArgumentError(
+                    "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
+                    f"unreduced: {set(unreduced)} and reduced: {set(reduced)}"
+                )
+
+    def _checked(self, what: str, names: Any) -> frozenset[Any]:
+        """Return the axes of `unreduced` or `reduced`; raise ArgumentError for invalid ones."""
+        if not isinstance(names, Set):
+            raise ArgumentError(
+                f"{what} argument of PartitionSpec should be of type `frozenset` or `set`. Got "
+                f"{names!r:.80}"
+            )
+        if None in names:
+            raise ArgumentError(
+                f"{what} cannot contain None. All elements in {what} should refer to the mesh axes"
+            )
+        if names & {n for d in range(len(self.partitions)) for n in self.axes(d)}:
+            raise ArgumentError(
+                f"partitions cannot overlap with {what} axes passed to PartitionSpec. Got "
+                f"partitions: {self.partitions} and {what} axes: {set(names)}"
+            )
+        return frozenset(names)
 
     def __repr__(self) -> str:
-        return f"P({repr(self.partitions)[1:-1]})"
+        sets = {"unreduced": self.unreduced, "reduced": self.reduced}
+        words = [f"{k}={{{', '.join(sorted(map(repr, v)))}}}" for k, v in sets.items() if v]
+        if not words:
+            return f"P({repr(self.partitions)[1:-1]})"
+        return f"P({', '.join([*map(repr, self.partitions), *words])})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionSpec):
             return NotImplemented
-        return self.partitions == other.partitions
+        mine = self.partitions, self.unreduced, self.reduced
+        return mine == (other.partitions, other.unreduced, other.reduced)
 
     def __hash__(self) -> int:
-        return hash(self.partitions)
+        return hash((self.partitions, self.unreduced, self.reduced))
+
+    def update(
+        self,
+        *,
+        partitions: Iterable[Any] | None = None,
+        unreduced: Set[Any] | None = None,
+        reduced: Set[Any] | None = None,
+    ) -> PartitionSpec:
+        """Return the spec with some fields replaced."""
+        return PartitionSpec(
+            *(self.partitions if partitions is None else partitions),
+            unreduced=self.unreduced if unreduced is None else unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+        )
+
+    def index(self, entry: Any) -> int:
+        """Return the first dimension with an entry; raise ValueError if none has it."""
+        return self.partitions.index(_entry(entry))
+
+    def count(self, entry: Any) -> int:
+        """Return the number of dimensions with an entry."""
+        return self.partitions.count(_entry(entry))
 
     def __len__(self) -> int:
         return len(self.partitions)
@@ -124,6 +188,27 @@ class Tiling(NamedTuple):
     places: tuple[tuple[int, ...], ...]
 
 
+_MEMORIES = ("device", "pinned_host", "unpinned_host")
+
+
+def check_memory_kind(kind: str | None) -> None:
+    """Raise ShardingError for a kind of memory that does not exist, UnsupportedError for a host's.
+
+    Arrays are in the memory of their devices.
+    """
+    if kind in (None, "device"):
+        return
+    if kind not in _MEMORIES:
+        raise ShardingError(
+            f"Could not find memory addressable by the device: the kinds are {', '.join(_MEMORIES)}"
+            f". Got memory kind: {kind!r:.60}"
+        )
+    raise UnsupportedError(
+        f"arrays are in the memory 'device', and memory_kind is {kind!r}",
+        hint="leave memory_kind out",
+    )
+
+
 class Sharding(abc.ABC):
     """The part of an array that each device holds, for arrays of any shape.
 
@@ -171,6 +256,20 @@ class Sharding(abc.ABC):
         """The kind of memory that holds the arrays: "device"."""
         return "device"
 
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """Return the sharding itself; raise as its constructor does for other memory."""
+        check_memory_kind(kind)
+        return self
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """True: all devices belong to this process."""
+        return True
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raise ShardingError if the sharding has more dimensions than an array of `aval_shape`."""
+        self.tiling_of(aval_shape)
+
     def check_shape(self, shape: Sequence[int], what: str = "an array") -> None:
         """Raise ShardingError unless the sharding can split an array of `shape`, called `what`."""
         counts = self.tiling_of(shape, what).counts
@@ -179,7 +278,8 @@ class Sharding(abc.ABC):
                 raise ShardingError(
                     f"{what} of shape {tuple(shape)} cannot have {self.spoken()}: its dimension "
                     f"{i} has {n} elements, which {self._cutting(i)} cannot cut into {count} "
-                    f"equal parts{source.current_location().place()}"
+                    f"equal parts (it implies that array axis {i} is partitioned {count} times, "
+                    f"but the dimension size is {n}){source.current_location().place()}"
                 )
 
     def tiling_of(self, shape: Sequence[int], what: str = "an array") -> Tiling:
@@ -241,7 +341,8 @@ class SingleDeviceSharding(Sharding):
 
     __slots__ = ("device",)
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
+        check_memory_kind(memory_kind)
         if not hasattr(device, "id"):
             raise ArgumentError(
                 f"SingleDeviceSharding needs a device, and got {device!r:.80}",
@@ -272,6 +373,17 @@ class SingleDeviceSharding(Sharding):
         return hash(self.device)
 
 
+def make_single_device_sharding(
+    device: Any, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """Return the sharding of arrays that are whole on one device: a SingleDeviceSharding.
+
+    >>> make_single_device_sharding(olympus.devices()[0])
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
 class NamedSharding(Sharding):
     """The dimensions of an array split along the axes of a mesh, by a PartitionSpec.
 
@@ -285,7 +397,11 @@ class NamedSharding(Sharding):
     mesh: AnyMesh
     spec: PartitionSpec
 
-    def __init__(self, mesh: AnyMesh, spec: PartitionSpec) -> None:
+    def __init__(
+        self, mesh: AnyMesh, spec: PartitionSpec, *, memory_kind: str | None = None
+    ) -> None:
+        if memory_kind is not None:
+            check_memory_kind(memory_kind)
         if not isinstance(mesh, AnyMesh):
             raise ArgumentError(f"NamedSharding needs a Mesh, and got {mesh!r:.80}")
         if not isinstance(spec, PartitionSpec):
@@ -294,8 +410,29 @@ class NamedSharding(Sharding):
                 hint="write P('axis', None), with an entry for each dimension of the array",
             )
         mesh.check_spec(spec)
+        if spec.unreduced or spec.reduced:
+            self._refuse_terms(mesh, spec)
         self.mesh, self.spec = mesh, spec
         self._hash = hash((mesh, spec))
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices of the mesh."""
+        return self.mesh.size
+
+    @staticmethod
+    def _refuse_terms(mesh: AnyMesh, spec: PartitionSpec) -> None:
+        for what, names in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+            for name in names:
+                if name not in mesh.axis_names:
+                    raise ShardingError(
+                        f"{what} axes {name} is not found in mesh.axis_names={mesh.axis_names}. "
+                        f"Got pspec={spec}"
+                    )
+        raise UnsupportedError(
+            f"NamedSharding takes no spec with unreduced or reduced axes, and got {spec}",
+            hint="sum in a shard_map, by lax.psum or lax.psum_scatter",
+        )
 
     @property
     def devices(self) -> tuple[Any, ...]:
@@ -316,7 +453,8 @@ class NamedSharding(Sharding):
             entries = "1 entry" if len(self.spec) == 1 else f"{len(self.spec)} entries"
             raise ShardingError(
                 f"{self.spec} has {entries}, one for each dimension, and {what} "
-                f"has {ndim}{source.current_location().place()}",
+                f"has {ndim} (it is only valid for values of rank at least {len(self.spec)}, but "
+                f"was applied to a value of rank {ndim}){source.current_location().place()}",
                 hint="write P() for a scalar" if ndim == 0 else None,
             )
         return self.spec

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from hypothesis import given
 
 import olympus
 from olympus.errors import ArgumentError, ShardingError
+from olympus.experimental import topologies
 from olympus.sharding import (
     AbstractMesh,
     Mesh,
@@ -17,6 +22,7 @@ from olympus.sharding import (
 )
 from tests.devices.meshes import Drawn, both, drawn, ours, parts_by_device, theirs
 from tests.drawn import examples
+from tests.marks import needs_gpu_compiler
 
 P = PartitionSpec
 
@@ -110,3 +116,137 @@ def test_an_axis_may_have_any_name() -> None:
     result = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.arange(8))
     assert result.sharding.is_equivalent_to(sharding, 1)
     assert result.tolist() == [*range(1, 9)]
+
+
+#: attributes and errors of shardings and specs: `s` is the module `sharding`, `m` the package
+SAME: dict[str, Any] = {
+    "repr": lambda m, s, n: n(s.PartitionSpec("x")),
+    "memory_kind": lambda m, s, n: n(s.PartitionSpec("x"), memory_kind="device"),
+    "with_memory_kind": lambda m, s, n: n(s.PartitionSpec("x")).with_memory_kind("device"),
+    "update": lambda m, s, n: n(s.PartitionSpec("x")).update(spec=s.PartitionSpec("y")),
+    "num_devices": lambda m, s, n: n(s.PartitionSpec()).num_devices,
+    "addressable": lambda m, s, n: n(s.PartitionSpec()).has_addressable_devices,
+    "check": lambda m, s, n: n(s.PartitionSpec("x")).check_compatible_aval((3,)),
+    "check rank": lambda m, s, n: n(s.PartitionSpec("x", "y")).check_compatible_aval((3,)),
+    "single": lambda m, s, n: s.make_single_device_sharding(m.devices()[1]),
+    "single kind": lambda m, s, n: s.SingleDeviceSharding(m.devices()[1], memory_kind="device"),
+    "AbstractDevice": lambda m, s, n: s.AbstractDevice("TPU v4", 2, "tpu"),
+    "abstract devices": lambda m, s, n: s.AbstractMesh((2,), ("x",)).devices,
+    "empty mesh": lambda m, s, n: (s.get_mesh(), str(s.get_mesh()), s.get_mesh().empty),
+    "no mesh": lambda m, s, n: (s.get_abstract_mesh(), s.get_abstract_mesh().empty),
+    "scalar": lambda m, s, n: (n(s.PartitionSpec()).mesh.is_scalar, n(s.PartitionSpec()).mesh.size),
+    "read-only": lambda m, s, n: setattr(n(s.PartitionSpec()).mesh, "axis_names", ("a", "b")),
+    "unreduced": lambda m, s, n: s.PartitionSpec("x", unreduced={"y"}),
+    "reduced": lambda m, s, n: (s.PartitionSpec(reduced={"y"}), s.PartitionSpec("x").reduced),
+    "unreduced twice": lambda m, s, n: s.PartitionSpec("x", unreduced={"x"}),
+    "unreduced text": lambda m, s, n: s.PartitionSpec(unreduced="y"),
+    "unreduced None": lambda m, s, n: s.PartitionSpec(unreduced={None}),
+    "both": lambda m, s, n: s.PartitionSpec(unreduced={"y"}, reduced={"y"}),
+    "unreduced absent": lambda m, s, n: n(s.PartitionSpec(unreduced={"z"})),
+    "index": lambda m, s, n: (
+        s.PartitionSpec("x", "y").index("y"),
+        s.PartitionSpec("x", None).count(None),
+        s.PartitionSpec("x", None).update(unreduced={"y"}),
+        s.PartitionSpec("x") == s.PartitionSpec("x", unreduced={"y"}),
+    ),
+    "names of another number": lambda m, s, n: s.AbstractMesh((2,), ("x", "y")),
+    "name None": lambda m, s, n: s.Mesh(m.devices()[:2], (None,)),
+    "types": lambda m, s, n: s.Mesh(m.devices()[:2], ("x",), axis_types=(1,)),
+    "absent axis": lambda m, s, n: n(s.PartitionSpec("z")),
+    "memory": lambda m, s, n: n(s.PartitionSpec(), memory_kind="disk"),
+    "moved": lambda m, s, n: (
+        m.jit(lambda x: x, in_shardings=s.SingleDeviceSharding(m.devices()[2]))(
+            m.device_put(np.ones(3), m.devices()[1])
+        ).sharding
+    ),
+    "by keyword": lambda m, s, n: m.jit(lambda x: x, in_shardings=n(s.PartitionSpec()))(x=1.0),
+    "shards": lambda m, s, n: [
+        (d.device.id, d.index, d.replica_id, d.data.committed, d.data.sharding)
+        for d in m.device_put(np.ones((8, 2)), n(s.PartitionSpec("x"))).addressable_shards
+    ],
+    "local data": lambda m, s, n: (
+        m.make_array_from_process_local_data(n(s.PartitionSpec("x")), np.ones(8)).sharding
+    ),
+    "local shape": lambda m, s, n: m.make_array_from_process_local_data(
+        n(s.PartitionSpec("x")), np.ones(8), (16,)
+    ),
+    "reshard": lambda m, s, n: m.reshard(np.ones(8), n(s.PartitionSpec("x"))).sharding,
+    "copy": lambda m, s, n: m.copy_to_host_async([np.ones(2), 3]),
+}
+
+
+def outcomes(run: Any) -> tuple[Any, Any]:
+    """Return the text of a result, or the error, in both packages."""
+    found: list[Any] = []
+    for module in (olympus, jax):
+        try:
+            found.append(repr(run(module)))
+        except Exception as error:
+            found.append(error)
+    return found[0], found[1]
+
+
+def check_outcomes(run: Any) -> None:
+    mine, oracle = outcomes(run)
+    if isinstance(oracle, Exception):
+        assert isinstance(mine, type(oracle)), (mine, oracle)
+    else:
+        assert mine == oracle
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_attributes_and_errors_are_those_of_jax(name: str) -> None:
+    def run(module: Any) -> Any:
+        shardings = importlib.import_module(f"{module.__name__}.sharding")
+        mesh = module.make_mesh((2, 4), ("x", "y"))
+        return SAME[name](module, shardings, functools.partial(shardings.NamedSharding, mesh))
+
+    check_outcomes(run)
+
+
+UTILITIES: dict[str, Any] = {
+    "gather": lambda u, mesh, p: u.process_allgather({"a": np.arange(3), "b": 1}),
+    "gather tiled": lambda u, mesh, p: u.process_allgather(np.arange(3), tiled=True),
+    "broadcast": lambda u, mesh, p: u.broadcast_one_to_all({"a": np.arange(3), "b": 1}),
+    "sync": lambda u, mesh, p: u.sync_global_devices("here"),
+    "equal": lambda u, mesh, p: u.assert_equal({"a": np.arange(3)}, "they differ"),
+    "preempted": lambda u, mesh, p: u.reached_preemption_sync_point(1),
+    "global": lambda u, mesh, p: (
+        u.host_local_array_to_global_array(np.arange(8.0), mesh, p("x")).sharding
+    ),
+    "global None": lambda u, mesh, p: u.host_local_array_to_global_array(
+        np.arange(8.0), mesh, None
+    ),
+    "local": lambda u, mesh, p: (
+        u.global_array_to_host_local_array(np.arange(8.0), mesh, p("x")).sharding.spec
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UTILITIES)
+def test_the_utilities_of_processes_are_those_of_jax(name: str) -> None:
+    def run(module: Any) -> Any:
+        utilities = importlib.import_module(f"{module.__name__}.experimental.multihost_utils")
+        return UTILITIES[name](utilities, module.make_mesh((2, 4), ("x", "y")), module.P)
+
+    check_outcomes(run)
+
+
+def test_topologies_have_devices_that_need_not_be_attached() -> None:
+    attached = topologies.get_attached_topology()
+    mesh = topologies.make_mesh(attached, (2, 4), ("x", "y"))
+    assert mesh.axis_types == (olympus.sharding.AxisType.Auto,) * 2
+    assert list(mesh.flat_devices) == attached.devices
+    with pytest.raises(ShardingError, match="must equal the product of mesh_shape"):
+        topologies.make_mesh(attached, (2, 2), ("x", "y"))
+    for name, platform, options in (("a", "cpu", {}), ("8xh200", "gpu", {"topology": "1x8"})):
+        with pytest.raises(NotImplementedError):
+            topologies.get_topology_desc(name, platform, **options)
+
+
+@needs_gpu_compiler
+def test_a_topology_of_gpus_is_a_target() -> None:
+    devices = topologies.get_topology_desc("8xh200", "cuda").devices
+    assert devices == list(olympus.sharding.topology_devices(olympus.target("gpu", "8xh200")))
+    mesh = topologies.make_mesh(topologies.get_topology_desc("8xh200"), (8,), ("x",))
+    assert mesh.size == 8
