@@ -42,7 +42,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def sync_global_devices(name: str) -> None:
-    """Return when all processes have called it: at once with one.
+    """Return when all processes have called it: with one process, immediately.
 
     >>> sync_global_devices("after the checkpoint")
     """
