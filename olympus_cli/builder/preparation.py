@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import olympus
+from olympus_cli.builder.key import COMPILERS
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
-from olympus_cli.program.versions import tool_versions
+from olympus_cli.program.versions import installed_version, tool_versions
 
 #: Names of `olympus.analysis` whose modules every build imports.
 _ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
 _MODULES = (
-    *("olympus.extend", "olympus_cli.frontends.binding", "olympus_cli.frontends.jax_functions"),
+    *(
+        "olympus.export",
+        "olympus.extend",
+        "olympus_cli.frontends.binding",
+        "olympus_cli.frontends.jax_functions",
+    ),
     *("olympus_cli.frontends.placing", "olympus_cli.frontends.python"),
     *("olympus_cli.frontends.torch_modules", "olympus_cli.reports.text", "encodings.ascii"),
 )
@@ -39,6 +46,8 @@ def prepare_workers() -> None:
         for module in _MODULES:
             importlib.import_module(module)
         tool_versions()
+        for package in chain(*COMPILERS.values()):
+            installed_version(package)  # Python caches the lists of the import path's folders
         lowered = olympus.jit(_program).lower(olympus.ShapeDtypeStruct((2, 2), "float32"))
         lowered.as_text()
         lowered.as_text("hlo")
