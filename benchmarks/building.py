@@ -153,7 +153,6 @@ def compile_bare(path: str, outputs: str = "") -> None:
     """
     import os
 
-    import numpy as np
     from jaxlib import _jax
 
     os.setsid()  # as the worker of a build: on a busy Linux each session has its own share
@@ -161,15 +160,8 @@ def compile_bare(path: str, outputs: str = "") -> None:
     client = _jax.get_tfrt_cpu_client(asynchronous=True)
     started = time.perf_counter() - begin
     devices = client.local_devices()[:1]
-    options = _jax.CompileOptions()
-    options.num_replicas = options.num_partitions = 1
-    options.device_assignment = _jax.DeviceAssignment.create(np.array([[devices[0].id]]))
-    options.env_option_overrides = [("xla_cpu_parallel_codegen_split_count", 1)]
     program = Path(path).read_bytes()
-    if b"inlineable" in program:
-        _ = options.executable_build_options.debug_options  # sets the options of XLA_FLAGS
-        serialized = options.SerializeAsString() + COPY_LATE
-        options = _jax.CompileOptions.ParseFromString(serialized)
+    options = bare_options(program, devices[0])
     start = time.perf_counter()
     executable = client.compile_and_load(program, _jax.DeviceList(tuple(devices)), options)
     between = time.perf_counter()
@@ -177,6 +169,21 @@ def compile_bare(path: str, outputs: str = "") -> None:
     end = time.perf_counter()
     seconds = {"client": started, "compile": between - start, "serialize": end - between}
     print(json.dumps(seconds | (_output_seconds(executable) if outputs else {})))
+
+
+def bare_options(program: bytes, device: Any) -> Any:
+    """Return the compiler's options with which a build compiles a StableHLO module for `device`."""
+    import numpy as np
+    from jaxlib import _jax
+
+    options = _jax.CompileOptions()
+    options.num_replicas = options.num_partitions = 1
+    options.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]]))
+    options.env_option_overrides = [("xla_cpu_parallel_codegen_split_count", 1)]
+    if b"inlineable" not in program:
+        return options
+    _ = options.executable_build_options.debug_options  # sets the options of XLA_FLAGS
+    return _jax.CompileOptions.ParseFromString(options.SerializeAsString() + COPY_LATE)
 
 
 def _output_seconds(executable: Any) -> dict[str, float]:

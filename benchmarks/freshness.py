@@ -2,8 +2,9 @@
 
 A project has 200 small targets, each with files of its own. It is built, built again without a
 change, and built after a changed comment in a file that all targets import. The time is that of
-the command and all its processes. `python -c "import click"` runs beside each build without a
-change: it is the least that a command line in Python takes. It prints Markdown.
+the command and all its processes. Bare XLA is one process that compiles the same modules with
+jaxlib alone: a first build cannot take less. `python -c "import click"` runs beside each build
+without a change: it is the least that a command line in Python takes. It prints Markdown.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from benchmarks.building import MODULE, bare_options
 from benchmarks.measure import environment
 
 TARGETS, FILES, ROUNDS = 200, 20, 9
@@ -39,13 +41,18 @@ def forward(x):
         x = activated(x * part + {number})
     return x
 """
+BARE = "import sys; from benchmarks.freshness import compile_all; compile_all(sys.argv[1])"
 TARGET = '[target.model{number}]\nentry = "model{number}:forward"\nargs = ["f32[{size}]"]\n\n'
 
 
 class Times(NamedTuple):
-    """Processor times in seconds: `same` of builds without a change, `click` of its import."""
+    """Processor times in seconds: `bare` of XLA alone, `same` of builds without a change.
+
+    `click` are the times of `import click`.
+    """
 
     cold: float
+    bare: float
     same: list[float]
     click: list[float]
     comment: float
@@ -68,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"{files} files of its own.\n\n"
         "| build | processor time |\n| --- | --- |\n"
         f"| first, without stored results | {times.cold:.2f} s |\n"
+        f"| bare XLA, for the same modules in one process | {times.bare:.2f} s |\n"
         f"| without a change | {shown(times.same)} |\n"
         f"| `import click`, beside it | {shown(times.click)}, so {times.ratio:.2f} times |\n"
         f"| a comment changed in a file that all import | {times.comment:.2f} s |\n",
@@ -89,12 +97,13 @@ def measured(targets: int, files: int, rounds: int) -> Times:
         folder = Path(name)
         prepare(folder, targets, files)
         cold = cpu_time(build(), folder)
+        bare = cpu_time([sys.executable, "-c", BARE, str(folder / "build")], folder)
         same, click = [], []
         for _ in range(rounds):
             same.append(cpu_time(build(), folder))
             click.append(cpu_time([sys.executable, "-c", "import click"], folder))
         (folder / "shared.py").write_text(f"# a comment\n{SHARED}")
-        return Times(cold, same, click, cpu_time(build(), folder))
+        return Times(cold, bare, same, click, cpu_time(build(), folder))
 
 
 def prepare(folder: Path, targets: int, files: int) -> None:
@@ -113,6 +122,18 @@ def prepare(folder: Path, targets: int, files: int) -> None:
 def build() -> list[str]:
     """Return the command that builds all targets."""
     return [sys.executable, "-m", "olympus_cli", "build", "--no-cache"]
+
+
+def compile_all(folder: str) -> None:
+    """Compile and serialize the programs of the targets built in `folder` by jaxlib alone."""
+    from jaxlib import _jax
+
+    client = _jax.get_tfrt_cpu_client(asynchronous=True)
+    device = client.local_devices()[0]
+    for path in sorted(Path(folder).glob(f"*/{Path(MODULE).name}")):
+        program = path.read_bytes()
+        options = bare_options(program, device)
+        client.compile_and_load(program, _jax.DeviceList((device,)), options).serialize()
 
 
 def cpu_time(command: list[str], folder: Path) -> float:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 import olympus
-from olympus_cli.builder.key import COMPILERS
+from olympus.artifact import COMPILERS
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.program.versions import installed_version, tool_versions

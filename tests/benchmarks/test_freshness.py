@@ -14,7 +14,7 @@ MOST = 5.0  # times `python -c "import click"`
 
 
 def test_the_ratio_is_of_medians() -> None:
-    times = freshness.Times(9.0, [0.1, 0.2, 0.9], [0.3, 0.1, 0.01], 9.0)
+    times = freshness.Times(9.0, 3.0, [0.1, 0.2, 0.9], [0.3, 0.1, 0.01], 9.0)
     assert times.ratio == pytest.approx(2.0)
 
 
@@ -26,6 +26,7 @@ def test_a_short_measurement_has_all_builds(capsys: pytest.CaptureFixture[str]) 
     rows = [line.split(" | ")[0].removeprefix("| ") for line in lines[4:]]
     assert rows == [
         "first, without stored results",
+        "bare XLA, for the same modules in one process",
         "without a change",
         "`import click`, beside it",
         "a comment changed in a file that all import",
