@@ -26,7 +26,6 @@ from olympus_core.placement.sharding import (
     NamedSharding,
     PartitionSpec,
     Sharding,
-    in_auto_axes,
     whole_on,
 )
 
@@ -378,7 +377,7 @@ def with_shardings(
 def _of_type(sharding: Sharding, aval: ShapedArray) -> Sharding:
     """Return the sharding that the compiler chose, on a mesh whose axes have the type's types."""
     if aval.explicit is None:
-        return in_auto_axes(sharding)
+        return sharding
     types = aval.explicit.mesh.axis_types
     if isinstance(sharding, NamedSharding) and len(sharding.mesh.axis_names) == len(types):
         return sharding.update(mesh=sharding.mesh.update(axis_types=types))
