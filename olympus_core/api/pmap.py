@@ -30,7 +30,7 @@ class _Unnamed:
     """The name of an axis without a name of the user."""
 
     def __repr__(self) -> str:
-        return "<unnamed axis>"
+        return "'_internal_pmap_axis_name'"
 
 
 _UNNAMED = _Unnamed()
@@ -123,8 +123,16 @@ class Pmap(Generic[_P, _R]):
     def _size(self, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
         leaves, _, axes = self._leaves(args, kwargs)
         sizes = {get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
-        if self._axis_size is not None:
-            sizes.add(self._axis_size)
+        if not sizes:
+            raise TransformError(
+                "pmap requires at least one argument with a mapped axis: "
+                f"'{function_name(self._fun)}' has none"
+            )
+        if self._axis_size is not None and sizes != {self._axis_size}:
+            raise TransformError(
+                f"Specified axis_size {self._axis_size} doesn't match received axis_size "
+                f"{', '.join(map(str, sorted(sizes)))} of pmap of '{function_name(self._fun)}'"
+            )
         if len(sizes) != 1:
             arrays = ", ".join(
                 f"{get_aval(x).long_name()} along {a}" for x, a in zip(leaves, axes, strict=True)

@@ -283,7 +283,8 @@ class ShardedProgram:
                 has, needs = f"{has} {_where(own)}", f"{needs} {_where(needed)}"
             raise ShardingError(
                 f"argument {i + 1}, {x.aval.long_name()}, has {has}, and the program was compiled "
-                f"for {needs}",
+                f"for {needs}: Computation was compiled for input shardings that disagree with the "
+                "shardings of arguments passed to it",
                 hint="put it there with device_put",
             )
         return x

@@ -306,7 +306,7 @@ def _checked(
             continue
         for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
             if leaf is None and specs is not None:
-                continue  # it may be for an argument or a result without arrays
+                continue  # it is P(), or for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)
             _check_axes(what, leaf, mesh, manual_axes, outer_names)
@@ -327,7 +327,8 @@ def _check_axes(
             )
         if name in spec_axes(spec) - manual:
             raise ShardingError(
-                f"shard_map: {what} has {spec}, and {name!r} is not an axis that it maps over: "
+                f"shard_map: {what} argument must refer to an axis marked as manual, and {what} "
+                f"refers to {name!r}: in {spec}, {name!r} is not an axis that it maps over: "
                 f"{', '.join(repr(n) for n in mesh.axis_names if n in manual)}",
                 hint="leave it out: the compiler splits arrays along it",
             )
@@ -336,6 +337,8 @@ def _check_axes(
 def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec]:
     full = treedef.unflatten(range(treedef.num_leaves))
     leaf_specs = tree.prefix_leaves("shard_map", what, specs, full)
+    if what == "in_specs":
+        return [_WHOLE if spec is None else spec for spec in leaf_specs]
     if None in leaf_specs:
         raise _not_a_spec(what, None)
     return leaf_specs
@@ -375,7 +378,8 @@ def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what:
     if len(spec) > aval.ndim:
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
-            f"{spec} has {len(spec)}{place}"
+            f"{spec} has {len(spec)}: it is too long to be compatible with the corresponding input "
+            f"value{place}"
         )
     sizes = mapping.mesh.shape
     for d, n in enumerate(aval.shape):
@@ -383,7 +387,8 @@ def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what:
         if n % count:
             raise ShardingError(
                 f"shard_map: {what} is {aval.long_name()}, and {spec} cannot cut its dimension "
-                f"{d}, of {n} elements, into {count} equal parts{place}"
+                f"{d}, of {n} elements, into {count} equal parts: argument arrays have axis sizes "
+                f"that are not evenly divisible by the corresponding mesh axis sizes{place}"
             )
 
 
@@ -420,7 +425,8 @@ def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
     if len(spec) > aval.ndim:
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
-            f"{spec} has {len(spec)}"
+            f"{spec} has {len(spec)}: it is too long to be compatible with the corresponding "
+            "output value"
         )
     if not mapping.check:
         return x
@@ -429,7 +435,8 @@ def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
         axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in unnamed_axes)
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, which may differ along {axes}, and its spec "
-            f"{spec} requires that it does not",
+            f"{spec} requires that it does not: the out_specs require replication which can't be "
+            "statically inferred given the mesh",
             hint="name the axis in out_specs, reduce along it, as by lax.psum, or pass "
             "check_vma=False",
         )

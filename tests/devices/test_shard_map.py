@@ -519,5 +519,5 @@ def test_none_may_be_the_spec_of_an_argument_without_arrays() -> None:
     specs = (PartitionSpec("x"), None)
     fun = olympus.shard_map(both_back, mesh=OURS.mesh, in_specs=specs, out_specs=specs)
     assert fun(X, None)[1] is None
-    with pytest.raises(ArgumentError, match="in_specs needs PartitionSpecs, and has None"):
+    with pytest.raises(ArgumentError, match="out_specs needs PartitionSpecs, and has None"):
         fun(X, X)

@@ -250,3 +250,69 @@ def test_a_topology_of_gpus_is_a_target() -> None:
     assert devices == list(olympus.sharding.topology_devices(olympus.target("gpu", "8xh200")))
     mesh = topologies.make_mesh(topologies.get_topology_desc("8xh200"), (8,), ("x",))
     assert mesh.size == 8
+
+
+REFUSED_BY_BOTH: dict[str, Any] = {
+    "axis_size": lambda m, s, maps: m.pmap(lambda x: x, axis_size=4)(ROWS),
+    "nothing mapped": lambda m, s, maps: m.pmap(lambda: 1.0, axis_size=2)(),
+    "scalar": lambda m, s, maps: m.pmap(lambda x: x, in_axes=None)(1.0),
+    "too few devices": lambda m, s, maps: m.pmap(lambda x: x)(np.arange(9.0)),
+    "absent axis": lambda m, s, maps: maps("z", "x")(ROWS),
+    "uneven": lambda m, s, maps: maps("x", "x")(np.arange(7.0)),
+    "differs": lambda m, s, maps: maps("x", None)(ROWS),
+    "varying": lambda m, s, maps: maps("x", "x", lambda x: m.lax.pcast(x, "x", to="varying"))(ROWS),
+    "long result": lambda m, s, maps: maps("x", "x", lambda x: x.sum())(ROWS),
+    "other compiled sharding": lambda m, s, maps: (
+        m.jit(lambda x: x, in_shardings=s.NamedSharding(maps.keywords["mesh"], m.P("x")))
+        .lower(ROWS)
+        .compile()(m.device_put(ROWS, s.NamedSharding(maps.keywords["mesh"], m.P("y"))))
+    ),
+}
+ROWS = np.arange(8.0, dtype=np.float32)
+#: the terms of JAX's messages that programs may look for
+TERMS = {
+    "axis_size": "doesn't match received axis_size",
+    "nothing mapped": "at least one argument with a mapped axis",
+    "scalar": "at least one argument with a mapped axis",
+    "uneven": "not evenly divisible by the corresponding mesh axis sizes",
+    "differs": "which can't be statically inferred given the mesh",
+    "varying": "Unsupported pcast from=varying, to='varying'",
+    "long result": "too long to be compatible with the corresponding output",
+    "other compiled sharding": "input shardings that disagree with the shardings of arguments",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_BOTH)
+def test_wrong_maps_have_the_errors_of_jax(name: str) -> None:
+    def run(module: Any) -> Any:
+        shardings = importlib.import_module(f"{module.__name__}.sharding")
+        mesh = module.make_mesh((2, 4), ("x", "y"), (shardings.AxisType.Auto,) * 2)
+
+        def maps(ins: Any, outs: Any, body: Any = lambda x: x, *, mesh: Any) -> Any:
+            specs = {"in_specs": module.P(ins), "out_specs": module.P(outs) if outs else module.P()}
+            return module.shard_map(body, mesh=mesh, **specs)
+
+        return REFUSED_BY_BOTH[name](module, shardings, functools.partial(maps, mesh=mesh))
+
+    mine, oracle = outcomes(run)
+    kind = next(c for c in type(oracle).__mro__ if c.__module__ == "builtins")
+    assert isinstance(mine, kind), (mine, oracle)
+    assert TERMS.get(name, "") in " ".join(str(oracle).split())
+    assert TERMS.get(name, "") in str(mine)
+
+
+def test_results_keep_the_mesh_of_in_shardings() -> None:
+    def run(module: Any) -> Any:
+        mesh = module.make_mesh((2, 4), ("x", "y"))
+        rows = importlib.import_module(f"{module.__name__}.sharding").NamedSharding(
+            mesh, module.P("x")
+        )
+        return module.jit(lambda x: x * 2, in_shardings=rows)(ROWS).sharding
+
+    check_outcomes(run)
+
+
+def test_a_spec_none_of_an_argument_is_whole() -> None:
+    mesh = both()[0].mesh
+    f = olympus.shard_map(lambda x: x, mesh=mesh, in_specs=(None,), out_specs=P())
+    assert f(ROWS).sharding.spec == P()

@@ -101,12 +101,20 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
     that differ convert them implicitly; a loop whose carry starts with one type and continues with
     the other does not.  `to` is "varying".
 
-    Raises ArgumentError for another `to`.
+    Raises ArgumentError for another `to`, ShardingError for an array that varies along an axis.
 
     >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
     """
     if not isinstance(to, str) or to != "varying":
         raise ArgumentError(f'pcast takes "varying" as `to`, and got {to!r:.60}')
+    names, _ = axis_sizes("pcast", axis_name)
+    for leaf in tree.leaves(x):
+        if twice := [n for n in names if n in get_aval(leaf).vma]:
+            raise ShardingError(
+                f"Unsupported pcast from=varying, to='varying': {get_aval(leaf).long_name()} "
+                f"varies along {', '.join(map(repr, twice))}",
+                hint="leave it out",
+            )
     return _all_varying("pcast", x, axis_name)
 
 
