@@ -204,7 +204,7 @@ def _of_jax(error: BaseException) -> str | None:
 
 def _of_traced(error: TypeError) -> str | None:
     """Return the remedy if NumPy got a traced array for an integer, as in np.zeros(n)."""
-    return size_remedy() if "integer" in str(error) and "<traced array" in str(error) else None
+    return size_remedy() if "integer" in str(error) and "Tracer(" in str(error) else None
 
 
 def _unhashable(error: TypeError) -> str | None:

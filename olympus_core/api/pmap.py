@@ -240,7 +240,7 @@ def pmap(
     available.
 
     >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(numpy.arange(1.0, 5.0))
-    Array([0.1, 0.2, 0.3, 0.4], dtype=float32, sharding=P('i',))
+    Array([0.1, 0.2, 0.3, 0.4], dtype=float32)
     """
     check_callable("pmap", fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes

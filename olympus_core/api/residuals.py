@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
-from olympus_core.control.checkpoint import name_p
+from olympus_core.control.checkpoint import checkpoint_p, name_p
 from olympus_core.ir.olympuspr import Eqn, Literal
 from olympus_core.transforms.autodiff import vjp
 from olympus_core.transforms.flat import names_of
@@ -49,16 +49,28 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterato
             name = re.sub(r"argument '(\w+)'", r"\1", names[i]) if i < len(names) else f"number {i}"
             yield f"{v.aval.short_name()} from the argument {name}"
     for eqn in program.eqns:
-        for v in eqn.outputs:
+        for i, v in enumerate(eqn.outputs):
             if v in saved:
-                yield f"{v.aval.short_name()} {_origin(eqn)}"
+                yield f"{v.aval.short_name()} {_origin(_creator(eqn, i))}"
+
+
+def _creator(eqn: Eqn, output: int) -> Eqn:
+    """Return the equation of an output; in a checkpointed program, the one that computes it."""
+    if eqn.primitive is not checkpoint_p:
+        return eqn
+    program = eqn.params["olympuspr"]
+    result = program.outvars[output]
+    for inner in program.eqns:
+        if result in inner.outputs:
+            return _creator(inner, inner.outputs.index(result))
+    return eqn
 
 
 def _origin(eqn: Eqn) -> str:
     position = eqn.source.position()
     place = "an unknown place"
     if position is not None:
-        place = f"{position.file}:{position.line}:{position.column} ({position.function})"
+        place = f"{position.file}:{position.line}:{position.column - 1} ({position.function})"
     if eqn.primitive is name_p:
         return f"named '{eqn.params['name']}' from {place}"
     if eqn.primitive.is_call:

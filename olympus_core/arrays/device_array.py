@@ -221,7 +221,7 @@ class DeviceArray(Array):
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}{self._note()}"
+        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}"
         if self.is_deleted():
             return f"Array(<deleted>, shape={self.aval.shape}, {dtype})"
         text = np.array2string(self.numpy(), prefix="Array(", separator=", ", suffix=")")
@@ -230,10 +230,6 @@ class DeviceArray(Array):
         if self.aval.size == 0 and self.aval.ndim > 1:
             joint = f", shape={self.aval.shape}, "
         return f"Array({text}{joint}{dtype})"
-
-    def _note(self) -> str:
-        """Return the part of the representation about the devices."""
-        return ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (np.array(self.numpy()), self.aval.weak_type)

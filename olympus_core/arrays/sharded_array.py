@@ -25,7 +25,6 @@ from olympus_core.base.errors import (
 from olympus_core.placement.mesh import as_tuple
 from olympus_core.placement.sharding import (
     Index,
-    NamedSharding,
     Sharding,
     SingleDeviceSharding,
     typed_sharding,
@@ -36,7 +35,7 @@ class ShardedArray(DeviceArray):
     """An array with an explicit sharding, or with a sharding from a program.
 
     >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
-    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32, sharding=P('data',))
+    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
 
     __slots__ = ("_sharding",)
@@ -116,14 +115,6 @@ class ShardedArray(DeviceArray):
             )
         ]
 
-    def _note(self) -> str:
-        sharding = self._sharding
-        if isinstance(sharding, NamedSharding):
-            return f", sharding={sharding.spec}"
-        if isinstance(sharding, SingleDeviceSharding):
-            return f", device={sharding.device!r}"
-        return f", sharding={sharding}"
-
     def __copy__(self) -> ShardedArray:
         return self
 
@@ -176,7 +167,7 @@ def make_array_from_callback(
 
     >>> mesh, whole = make_mesh((2,), ("data",)), np.arange(4)
     >>> make_array_from_callback((4,), NamedSharding(mesh, P("data")), lambda i: whole[i])
-    Array([0, 1, 2, 3], dtype=int32, sharding=P('data',))
+    Array([0, 1, 2, 3], dtype=int32)
     """
     name = "make_array_from_callback"
     shape = canonical_shape(shape)

@@ -107,7 +107,8 @@ class ShapedArray:
         return ",".join(map(_dimension_text, sizes, self.explicit.spec))
 
     def _varying(self) -> str:
-        return f"{{V:{','.join(sorted(map(str, self.vma)))}}}"
+        axes = ",".join(sorted(map(str, self.vma)))
+        return f"{{V:({axes})}}" if len(self.vma) > 1 else f"{{V:{axes}}}"
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return the text of shape and dtype: `float32[8,128]`, or `f32[8,128]`."""

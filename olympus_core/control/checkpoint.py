@@ -50,13 +50,14 @@ class Checkpoint(InlineCall):
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         program: Olympuspr = params["olympuspr"]
         unknown_outs = split_program(program, unknown).unknown_outs
-        known_program, recomputing_program = _split_by_policy(
+        known_program, recomputing_program, used_inputs = _split_by_policy(
             program, unknown, unknown_outs, params["policy"]
         )
         count = sum(not u for u in unknown_outs)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            return [*self.bind(*args, **(params | {"olympuspr": known_program})), *args]
+            outs = self.bind(*args, **(params | {"olympuspr": known_program}))
+            return [*outs, *(x for x, k in zip(args, used_inputs, strict=True) if k)]
 
         unknown_params = params | {"olympuspr": recomputing_program, "differentiated": True}
         return TangentSplit(run, count, self, unknown_params, unknown_outs)
@@ -68,11 +69,11 @@ def _split_by_policy(
     unknown: tuple[bool, ...],
     unknown_outs: tuple[bool, ...],
     policy: Policy | None,
-) -> tuple[Olympuspr, Olympuspr]:
+) -> tuple[Olympuspr, Olympuspr, tuple[bool, ...]]:
     """Return the known program, which also returns saved values, and the recomputing program.
 
-    The inputs of the recomputing program are the saved values, the known inputs, and the unknown
-    inputs.
+    The inputs of the recomputing program are the saved values, the known inputs that it uses, which
+    the last result marks, and the unknown inputs.
     """
     known: set[Any] = {v for v, u in zip(program.invars, unknown, strict=True) if not u}
     saved: dict[Var, None] = {}
@@ -103,7 +104,9 @@ def _split_by_policy(
         return [*evaluate(parts.known, args)[:count], *evaluate(saving_program, args)]
 
     known_program = staged(results_and_residuals, [v.aval for v in known_ins])
-    return known_program, Olympuspr((*residuals, *known_ins, *unknown_ins), eqns, unknown_results)
+    used_inputs = tuple(v in used for v in known_ins)
+    inputs = (*residuals, *(v for v in known_ins if v in used), *unknown_ins)
+    return known_program, Olympuspr(inputs, eqns, unknown_results), used_inputs
 
 
 def _pure(eqns: Iterable[Eqn]) -> tuple[Eqn, ...]:

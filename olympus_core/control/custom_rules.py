@@ -298,7 +298,7 @@ def _mapped(
     return mapped
 
 
-def _with_dtypes(values: Sequence[Any]) -> list[Any]:
+def with_dtypes(values: Sequence[Any]) -> list[Any]:
     """Return values with Python's numbers as arrays."""
     return [as_device_array(x) if isinstance(x, _SCALARS) else x for x in values]
 
@@ -320,7 +320,7 @@ class CustomCall(InlineCall):
         n = params["num_consts"]
         _check_closure(params["name"], tangents[:n])
         rule: FlatRule = params[self.rule]
-        return rule.differentiate(_with_dtypes(primals[n:]), _with_dtypes(tangents[n:]))
+        return rule.differentiate(with_dtypes(primals[n:]), with_dtypes(tangents[n:]))
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -396,7 +396,7 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
         )
         leaves, in_tree = data.flatten_data(diff)
         if trace.is_eager():  # a function and its rules may read the dtype of a scalar
-            leaves = _with_dtypes(leaves)
+            leaves = with_dtypes(leaves)
         if trace.at_base():
             eager_result: _R = fun(*in_tree.unflatten(leaves))
             return eager_result

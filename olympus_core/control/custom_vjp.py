@@ -24,6 +24,7 @@ from olympus_core.control.custom_rules import (
     check_types,
     fix_static_args,
     mapped_in_front,
+    with_dtypes,
 )
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
 from olympus_core.transforms import data
@@ -280,7 +281,8 @@ class CustomBackward(MultipleResults):
             SymbolicZero(a) if c is None and symbolic else instantiate(c, a)
             for c, a in zip(cotangent, params["out_avals"], strict=True)
         ]
-        primal_cotangents = params["rules"].backward(params["residual_tree"], operands[:n], full)
+        residuals = with_dtypes(operands[:n])
+        primal_cotangents = params["rules"].backward(params["residual_tree"], residuals, full)
         active_cotangents = [
             c for c, a in zip(primal_cotangents, params["active"], strict=True) if a
         ]

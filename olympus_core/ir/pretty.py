@@ -83,6 +83,20 @@ def pretty(program: Olympuspr, *, source_info: bool = False) -> str:
     return _program(program, "", _Text(source_info))
 
 
+def equation_text(eqn: Eqn) -> str:
+    """Return the text of one equation, with names of its own.
+
+    >>> print(equation_text(eqn))
+    a:f32[8] = sin b
+    """
+    names = _Names(Olympuspr((), (), ()))
+    names.read.update(eqn.outputs)
+    for var in [*eqn.outputs, *eqn.inputs]:
+        if isinstance(var, Var) and var not in names.known:
+            names.binder(var)
+    return _eqn(eqn, names, "", _Text(source_info=False))
+
+
 def _program(program: Olympuspr, indent: str, text: _Text) -> str:
     """Return the text; lines after the first are indented by `indent`."""
     names = _Names(program)
@@ -140,5 +154,6 @@ def _value(value: Any, indent: str, text: _Text) -> str:
 
 # The structs do not import their printer; `print(program)` uses it.
 Olympuspr.__str__ = pretty  # type: ignore[assignment,method-assign]
+Eqn.__repr__ = equation_text  # type: ignore[assignment,method-assign]
 Olympuspr.__repr__ = pretty  # type: ignore[assignment,method-assign]
 Olympuspr.pretty_print = pretty  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_core.base import dtypes
 from olympus_core.base.errors import ShardingError, ShardingTypeError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def types_text(avals: Avals) -> str:
 def shaped_text(aval: ShapedArray, spec: Spec) -> str:
     """Return the type of an array with a spec, which may be invalid, for messages."""
     sizes = [f"{n}@{e}" if e else str(n) for n, e in zip(aval.shape, spec, strict=True)]
-    return f"{aval.dtype}[{','.join(sizes)}]"
+    return f"{dtypes.short_name(aval.dtype)}[{','.join(sizes)}]"
 
 
 def ambiguous(message: str, avals: Avals, hint: str = _HINT) -> ShardingTypeError:
@@ -86,10 +87,10 @@ def with_specs(
         names = [n for e in spec for n in entry_axes(e)]
         if len(set(names)) < len(names):
             text = shaped_text(out, spec)
-            raise ambiguous(
-                f"{primitive.name} operation with inputs produces an illegally sharded result: "
-                f"{text}",
-                avals,
+            raise ShardingTypeError(
+                f"{primitive.name} operation with inputs: {types_text(avals)} produces an "
+                f"illegally sharded result: {text}",
+                hint=_HINT,
             )
         sharding = like if like.spec.partitions == spec else like.update(mesh=mesh, spec=spec)
         sharding.check_shape(out.shape, f"the result of {primitive.name}")

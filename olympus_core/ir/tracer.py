@@ -490,7 +490,7 @@ class Tracer(Array):
         self._convert("the Python value", "item")
 
     def __repr__(self) -> str:
-        return f"<traced array {self.aval.short_name()}>"
+        return f"JitTracer({self.aval})"
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Name every class of tracers `olympus.core.Tracer`, which Python's own errors show."""

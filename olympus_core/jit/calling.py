@@ -1,7 +1,7 @@
 """The function that `jit` returns: it is traced once for each kind of arguments.
 
-`StagedFunction` caches each program, and binds it as one `jit` equation, which the current trace
-runs, records or transforms.
+`StagedFunction` caches each program, for every `jit` of the same function with equal options, and
+binds it as one `jit` equation, which the current trace runs, records or transforms.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 import inspect
 import logging
 import operator
+import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
@@ -181,10 +182,26 @@ class _Call(NamedTuple):
 _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
 
 
+#: the programs of each Python function, by the options: equal calls of `jit` share them
+_shared: weakref.WeakKeyDictionary[Callable[..., Any], dict[JitOptions, dict[Any, _Call]]]
+_shared = weakref.WeakKeyDictionary()
+
+
 def clear_programs() -> None:
     """Forget the programs of every staged function of the process."""
+    _shared.clear()
     for staged in list(_staged):
         staged.clear_cache()
+
+
+def _programs_of(fun: Callable[..., Any], options: JitOptions) -> dict[Any, _Call]:
+    """Return the programs of a Python function with these options; none yet of other callables."""
+    if not isinstance(fun, types.FunctionType):
+        return {}
+    try:
+        return _shared.setdefault(fun, {}).setdefault(options, {})
+    except TypeError:  # an option of the compiler that is not hashable
+        return {}
 
 
 class StagedFunction(Generic[_P, _R]):
@@ -198,7 +215,7 @@ class StagedFunction(Generic[_P, _R]):
         self.fun = fun
         self.options = options
         self.name = function_name(fun)
-        self._calls: dict[Any, _Call] = {}
+        self._calls = _programs_of(fun, options)
         _staged.add(self)
 
     @overload

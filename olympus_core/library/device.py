@@ -221,7 +221,7 @@ def device_put(
 
     >>> mesh = make_mesh((2,), ("data",))
     >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
-    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32, sharding=P('data',))
+    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
 
     def leaf(value: Any, sharding: Sharding | None) -> Any:

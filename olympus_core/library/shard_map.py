@@ -116,7 +116,7 @@ def shard_map(
     >>> mesh = make_mesh((2,), ("data",), AxisType.Auto)
     >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
     ...           out_specs=P("data"))(array([1.0, 3.0]))
-    Array([-1.,  1.], dtype=float32, sharding=P('data',))
+    Array([-1.,  1.], dtype=float32)
     """
     if not isinstance(check_vma, bool | int):
         raise ArgumentError(f"shard_map: check_vma is True or False, and is {check_vma!r:.60}")
@@ -146,7 +146,7 @@ def smap(
     >>> with set_mesh(make_mesh((2,), ("x",), AxisType.Auto)):
     ...     smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")(
     ...         array([1.0, 3.0]))
-    Array([-1.,  1.], dtype=float32, sharding=P('x',))
+    Array([-1.,  1.], dtype=float32)
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
@@ -188,7 +188,7 @@ def older_shard_map(
 
     >>> mesh = make_mesh((2,), ("data",), AxisType.Auto)
     >>> shard_map(lambda x: lax.psum(x, "data"), mesh, P("data"), P())(array([1.0, 3.0]))
-    Array([4.], dtype=float32, sharding=P())
+    Array([4.], dtype=float32)
     """
     if not isinstance(mesh, AnyMesh):
         raise _not_a_mesh(mesh)

@@ -48,6 +48,9 @@ class BatchTracer(Tracer):
         inner = self.mark.place(", made at ") if self.mark else f": {self.value.origin()}"
         return f"a value in {self.owner.what}{inner}"
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={get_aval(self.value)})"
+
 
 class BatchTrace:
     """Applies primitives to all values along a mapped axis together.

@@ -37,15 +37,22 @@ class JVPTracer(Tracer):
         inner = self.mark.place(", made at ") if self.mark else f": {self.primal.origin()}"
         return f"a value in {self.owner.what}{inner}"
 
+    def __repr__(self) -> str:
+        if self.owner.linear:
+            tangent = get_aval(self.tangent).short_name()
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+
 
 class JVPTrace:
-    """Propagates a tangent with each value."""
+    """Propagates a tangent with each value; if `linear`, the parent records the tangents."""
 
-    __slots__ = ("parent", "what")
+    __slots__ = ("linear", "parent", "what")
 
-    def __init__(self, parent: Trace, what: str = "a derivative") -> None:
+    def __init__(self, parent: Trace, what: str = "a derivative", linear: bool = False) -> None:
         self.parent = parent
         self.what = what
+        self.linear = linear
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive's `jvp` in the parent trace."""

@@ -135,7 +135,7 @@ def linearize_flat(
     `what` names the transformed function in messages.
     """
     linear = LinearTrace(trace.current_trace(), what)
-    jvp = JVPTrace(linear, what)
+    jvp = JVPTrace(linear, what, linear=True)
     inputs = [
         jvp.wrap(x, linear.new_input(tangent_aval(get_aval(x)))) if a else x
         for x, a in zip(primals, active, strict=True)

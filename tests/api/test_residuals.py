@@ -41,3 +41,22 @@ def test_constants(capsys: pytest.CaptureFixture[str]) -> None:
     ox.ad_checkpoint.print_saved_residuals(lambda x: x * 3.0 + x * X, 1.0)
     output = capsys.readouterr().out
     assert "f32[3] from a constant" in output
+
+
+def test_a_checkpointed_function_names_the_operations_inside_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def texts(jx: Any) -> list[str]:
+        names = jx.checkpoint_policies.save_only_these_names("scale")
+
+        def inner(x: Any) -> Any:
+            return jx.numpy.sin(jx.ad_checkpoint.checkpoint_name(x * 2.0, "scale"))
+
+        def f(x: Any) -> Any:
+            x = jx.checkpoint(lambda x: jx.numpy.sin(x))(x)
+            return jx.numpy.sin(jx.checkpoint(inner, policy=names)(x))
+
+        jx.ad_checkpoint.print_saved_residuals(f, X)
+        return capsys.readouterr().out.splitlines()
+
+    assert sorted(texts(ox)) == sorted(texts(jax))

@@ -241,3 +241,13 @@ def test_rules_of_the_user_have_scalars_with_a_dtype(ox):
     other = ox.custom_jvp(lambda x: x * 2)
     other.defjvp(lambda p, t: (other(p[0]), t[0].astype(p[0].dtype) * 2))
     assert ox.grad(other)(3.0) == 2.0
+
+
+def test_residuals_and_cotangents_of_a_backward_rule_are_arrays() -> None:
+    @olympus.custom_vjp
+    def f(x):
+        return olympus.numpy.sin(x)
+
+    f.defvjp(lambda x: (f(x), olympus.numpy.cos(x)), lambda res, g: (res * g,))
+    (cotangent,) = olympus.vjp(f, 3.0)[1](1.0)
+    assert repr(cotangent) == "Array(-0.9899925, dtype=float32, weak_type=True)"

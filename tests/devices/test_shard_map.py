@@ -292,7 +292,7 @@ def test_a_body_may_capture_arrays() -> None:
 def test_the_types_have_the_varying_axes() -> None:
     fun = mapped(OURS, lambda p, x, w: p.lax.psum(x @ w, "y"), [("x", "y"), ("y",)], ROWS)
     text = str(olympus.make_olympuspr(fun)(X, W))
-    assert "f32[4,2]{V:x,y}" in text
+    assert "f32[4,2]{V:(x,y)}" in text
     assert "pvary[axes=(x,)]" in text
     assert "manual_axes=(x, y)" in text or "manual_axes=('x', 'y')" in text
     abstract = AbstractMesh((2, 4), ("x", "y"))

@@ -6,6 +6,7 @@ import gc
 import logging
 import weakref
 
+import jax
 import numpy as np
 import pytest
 
@@ -223,3 +224,22 @@ def test_the_error_of_a_64_bit_program_names_the_actual_types():
         added(np.ones(2), np.ones(3))
     assert "'x'" not in str(raised.value)
     assert "Argument 'y' compiled with float64[2] and called with" in str(raised.value)
+
+
+def test_the_jits_of_one_function_share_their_programs() -> None:
+    def counts(jx):
+        traced: list[str] = []
+
+        def f(x, n=2):
+            traced.append(str(x))
+            return x * n
+
+        for x in (4.0, 5.0, np.ones(3, np.float32), 6.0):
+            jx.jit(f)(x)
+        jx.jit(f, static_argnames="n")(4.0, n=3)
+        jx.jit(f, static_argnames="n")(5.0, n=3)
+        jx.clear_caches()
+        jx.jit(f)(4.0)
+        return traced
+
+    assert counts(olympus) == counts(jax)

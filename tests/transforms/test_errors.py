@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -139,6 +140,29 @@ def test_a_pulled_back_cotangent_is_one(count):
             function(*[1.0] * count)
 
 
+@pytest.mark.parametrize("scalar", [True, False])
+def test_traced_arrays_print_as_those_of_jax(scalar: bool) -> None:
+    def texts(jx):
+        found: list[str] = []
+
+        def note(x):
+            found.append(str(x))
+            return x * 2
+
+        x = 3.0 if scalar else X
+        jx.jit(note)(x)
+        jx.jvp(note, (x,), (x,))
+        jx.vjp(note, x)
+        jx.vmap(note)(X)
+        jx.jit(jx.vmap(lambda row: jx.vjp(note, row)[0]))(X)
+        jx.jit(note)(jx.random.key_data(jx.random.key(0)))
+        jx.jit(lambda key: found.append(str(key)))(jx.random.key(0))
+        jx.vmap(lambda key: found.append(str(key)))(jx.random.split(jx.random.key(0), (3, 2)))
+        return found
+
+    assert texts(olympus) == texts(jax)
+
+
 def test_a_traced_array_in_a_text() -> None:
     def formatted(x):
         texts.append(f"{x}")
@@ -147,7 +171,7 @@ def test_a_traced_array_in_a_text() -> None:
     texts: list[str] = []
     with pytest.raises(ConcretizationError) as caught:
         olympus.jit(formatted)(X)
-    assert texts == ["<traced array f32[2,3]>"]
+    assert texts == ["JitTracer(float32[2,3])"]
     assert "the text in the format '.2f' of a traced array float32[2,3] was requested" in str(
         caught.value
     )

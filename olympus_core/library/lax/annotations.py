@@ -64,7 +64,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 
     >>> rows = NamedSharding(make_mesh((2,), ("data",), AxisType.Auto), P("data"))
     >>> jit(lambda x: with_sharding_constraint(2 * x, rows))(array([1, 2]))
-    Array([2, 4], dtype=int32, sharding=P('data',))
+    Array([2, 4], dtype=int32)
     """
     leaves, treedef = tree.flatten(x)
     check_arrays("with_sharding_constraint", *leaves)

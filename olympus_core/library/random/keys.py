@@ -10,6 +10,7 @@ array; functions that compute raise an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -27,7 +28,7 @@ from olympus_core.base.avals import (
     value_text,
 )
 from olympus_core.base.errors import ArgumentError, DTypeError, IndexingError, ShapeError
-from olympus_core.ir.tracer import Array
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
@@ -358,6 +359,9 @@ class KeyArray:
             return repr(self.aval)
         if isinstance(self.data, ShapeDtypeStruct):
             return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+        if isinstance(self.data, Tracer):
+            words = rf"uint32\[(?:([\d,]*),)?{self.dtype.words}\]"
+            return re.sub(words, rf"{self.dtype}[\1]", repr(self.data))
         return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.data}"
 
 

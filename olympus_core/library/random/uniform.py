@@ -17,6 +17,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.explicit import OutSharding, out_sharded
+from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.library.random.generators import random_bits, subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
@@ -40,7 +41,7 @@ _KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"
 
 def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """Return the dtype of samples, by default the default float; raise ArgumentError for others."""
-    result = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
+    result = requested_dtype(name, dtype)
     if dtypes.kind(result) not in kinds:
         raise ArgumentError(
             f"{name} needs {_KINDS[kinds]} dtype, and got {dtypes.long_name(result)}"
@@ -268,7 +269,7 @@ def randint(
     3
     """
     words = one_key("randint", key)
-    dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    dtype = requested_dtype("randint", dtype, dtypes.default_dtype("i"))
     if dtypes.kind(dtype) not in "iu":
         raise DTypeError(f"randint needs an integer dtype, and got {dtypes.long_name(dtype)}")
     shape = result_shape("randint", shape, minval, maxval)

@@ -47,7 +47,7 @@ def scaled(params, x):
 
 
 # exit 3
-# error: uses_jax raised TypeError while it was traced: Argument <traced array f32[4]> of type <class 'Array'> is not a valid JAX type.
+# error: uses_jax raised TypeError while it was traced: Argument JitTracer(float32[4]) of type <class 'Array'> is not a valid JAX type.
 #   uses_jax_raised_typeerror_while_was_traced.py:16
 #     return jax.sin(x * 2)
 # hint: this line calls JAX, which does not accept arrays of OLYMPUS: import the module of OLYMPUS, such as `import olympus.numpy as jnp` or `import olympus as jax`
