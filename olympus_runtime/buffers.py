@@ -77,7 +77,7 @@ def _set_states() -> None:
 
 def is_wide(dtype: np.dtype[Any]) -> bool:
     """Return True for a dtype that a call in jaxlib may narrow: one of 64 bits."""
-    return dtype.name in ("int64", "uint64", "float64", "complex128")
+    return dtype.kind in "iufc" and dtype.itemsize == (16 if dtype.kind == "c" else 8)
 
 
 def dispatched(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,6 +39,7 @@ from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, Mesh
 from olympus_core.placement.sharding import Sharding
+from olympus_runtime.buffers import is_wide
 
 _CPU = xla.Target("cpu")
 _Shardings = tuple[Sharding | None, ...]
@@ -55,8 +56,59 @@ class _Spread:
         return self._program.run([*map(DeviceArray, self._program.in_avals, buffers)])
 
 
+_SMALL = 4096  # bytes of an array whose copy takes less time than a step in Python
+
+
+class _Direct:
+    """A program that jaxlib calls on small NumPy arrays without Python between its steps."""
+
+    def __init__(
+        self, executable: xla.Executable, fast: Callable[..., Sequence[xla.Buffer]]
+    ) -> None:
+        self.execute = executable.execute
+        self._fast = fast
+
+    def execute_on_values(self, inputs: list[Any]) -> Sequence[xla.Buffer]:
+        """Return the results for Buffers and NumPy arrays that do not change afterwards."""
+        try:
+            return self._fast(*inputs)
+        except (xla.JaxRuntimeError, ValueError) as exc:
+            raise xla.execution_error(exc) from None
+
+
+def _runner(
+    executable: xla.Executable, donated: Collection[int], avals: tuple[ShapedArray, ...], outs: Any
+) -> xla.Executable | _Direct:
+    """Return a program of `avals` and results `outs` as one of direct calls, if it can be one."""
+    if not executable.is_plain or donated:
+        return executable
+    device = executable.device
+
+    def is_known(inputs: Sequence[Any]) -> bool:
+        return all(x.__class__ is np.ndarray or xla.device_of(x) is device for x in inputs)
+
+    fast = executable.dispatched(len(avals), outs, is_known)
+    return executable if fast is None else _Direct(executable, fast)
+
+
+def _results(executable: xla.Executable | _Spread | _Direct, inputs: list[Any]) -> Sequence[Any]:
+    """Run a program on Buffers and NumPy arrays that do not change afterwards."""
+    if isinstance(executable, _Direct):
+        return executable.execute_on_values(inputs)
+    return executable.execute([xla.put(x) if x.__class__ is np.ndarray else x for x in inputs])
+
+
+def _may_pass(x: Any, aval: ShapedArray) -> bool:
+    """Return True for a small NumPy array that jaxlib takes as one of the type `aval`."""
+    if x.__class__ is not np.ndarray or x.dtype != aval.dtype or is_wide(aval.dtype):
+        return False
+    return bool(x.nbytes <= _SMALL)
+
+
 #: The runner of an operation, the types of its results, and a constructor for each result.
-_Compiled = tuple[xla.Executable | _Spread, tuple[ShapedArray, ...], Callable[[Any, Any], Any]]
+_Compiled = tuple[
+    xla.Executable | _Spread | _Direct, tuple[ShapedArray, ...], Callable[[Any, Any], Any]
+]
 
 
 def _as_it_is(_: ShapedArray, x: Any) -> Any:
@@ -111,7 +163,9 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
         inspected=origin.inspected(module),
         calls=origin.calls,
     )
-    return executable, out_avals, DeviceArray
+    if not primitive.higher_order:
+        return executable, out_avals, DeviceArray
+    return _runner(executable, operation.donated, avals, out_avals), out_avals, DeviceArray
 
 
 def _compile_on(
@@ -199,11 +253,19 @@ class EagerTrace:
             return primitive.run_in_place(args, params)
         if state.mesh.__class__ is Mesh:
             return self._on_devices(primitive, args, params)
-        avals, buffers = [], []
+        avals: list[ShapedArray] = []
+        buffers: list[Any] = []
+        passes = primitive.higher_order and state.transfer_guard_host_to_device == "allow"
+        passed = False
         for x in args:
             if x.__class__ is not DeviceArray:
                 if x.__class__ is ShardedArray:
                     return self._on_devices(primitive, args, params)
+                if passes and x.__class__ is np.ndarray and _may_pass(x, aval := get_aval(x)):
+                    avals.append(aval)
+                    buffers.append(x.copy())
+                    passed = True
+                    continue
                 x = self._put(primitive, params, x)
             avals.append(x.aval)
             buffers.append(x.buffer)
@@ -211,7 +273,7 @@ class EagerTrace:
         executable, out_avals, wrap = compiled(primitive, tuple(avals), tuple(params.items()))
         if wrap is _as_it_is and any(map(committed_sharding, args)):
             return self._on_devices(primitive, args, params)
-        outs = executable.execute(buffers)
+        outs = _results(executable, buffers) if passed else executable.execute(buffers)
         results = [*map(wrap, out_avals, outs)]
         if state.debug_nans or state.debug_infs:
             check_values(results, lambda fault: _report(primitive, args, params, fault))

@@ -35,7 +35,7 @@ def is_float0(x: Any) -> bool:
 def flatten_data(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
     """Return the leaves of a tree that have data, and the structure that rebuilds the tree."""
     leaves, treedef = tree.flatten(value)
-    if np.ndarray not in map(type, leaves):
+    if not any(x.dtype == dtypes.float0 for x in leaves if x.__class__ is np.ndarray):
         return leaves, treedef
     return tree.flatten(treedef.unflatten(_Float0(x.shape) if is_float0(x) else x for x in leaves))
 

@@ -236,3 +236,54 @@ def test_constants_of_64_bits_keep_their_type_outside_x64():
 
     assert f(X[:1]).tolist() == [2**40]
     assert olympus.jit(lambda x: f(x))(X[:1]).tolist() == [2**40]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "bool", "complex64", "float64"])
+def test_numpy_arguments_of_every_kind_have_the_values_of_device_arrays(dtype):
+    f = olympus.jit(lambda x, y: (x, x + y))
+    values = np.array([[0, 1, 1], [1, 0, 1]], np.float32).astype(jnp.dtype(dtype))
+    for _ in range(3):
+        for x in (
+            values,
+            values.T.copy().T,
+            values[:, ::-1],
+            values[:0],
+            values[0, 1:2].reshape(()),
+        ):
+            for y in (x, jnp.asarray(x)):
+                for mine, theirs in zip(f(x, y), f(jnp.asarray(x), jnp.asarray(x)), strict=True):
+                    assert mine.aval is theirs.aval
+                    np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_call_keeps_the_values_that_a_numpy_argument_had():
+    f = olympus.jit(lambda x, y: (x, x + y))
+    for size in (3, 5000):
+        x = np.ones(size, np.float32)
+        for _ in range(3):
+            first, second = f(x, x)
+            x[:] += 1
+            assert (np.asarray(second) == 2 * np.asarray(first)).all()
+            assert first[0] == x[0] - 1
+
+
+def test_numpy_arguments_follow_the_switch_of_64_bits():
+    f = olympus.jit(lambda x: x + 1)
+    x = np.arange(3.0)
+    for _ in range(2):
+        assert f(x).dtype == "float32"
+        with olympus.enable_x64(True):
+            assert f(x).dtype == "float64"
+            assert f(X).dtype == "float32"
+        assert f(X).tolist() == [1, 2, 3]
+
+
+def test_a_deleted_argument_beside_a_numpy_argument_is_named_in_each_call():
+    f = olympus.jit(lambda x, y: x + y)
+    deleted = jnp.asarray(X)
+    f(X, deleted), f(X, deleted)
+    deleted.delete()
+    for _ in range(2):
+        with pytest.raises(UsageError, match="argument y of"):
+            f(X, deleted)
+    assert f(X, X).tolist() == [0, 2, 4]
