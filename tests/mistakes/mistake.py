@@ -52,7 +52,7 @@ Invoke = Callable[..., Result]
 #: The first line of what a file expects.
 _FIRST = re.compile(r"# (exit \d+|\w+Error: .*)")
 #: Internal names, which no message contains.
-_INTERNAL = re.compile(r"Traceback|Tracer\b(?! type)|\baval\b|primal_|olympus_core")
+_INTERNAL = re.compile(r"Traceback|Tracer\b(?! type|\()|\baval\b|primal_|olympus_core")
 
 
 @dataclass(frozen=True)
