@@ -148,6 +148,7 @@ if _typing.TYPE_CHECKING:
     from olympus import monitoring as monitoring
     from olympus import ops as ops
     from olympus import profiler as profiler
+    from olympus import ref as ref
     from olympus import scipy as scipy
     from olympus import test_util as test_util
     from olympus import typing as typing
@@ -159,6 +160,12 @@ if _typing.TYPE_CHECKING:
     from olympus_core.library.host_arrays import (
         make_array_from_process_local_data as make_array_from_process_local_data,
     )
+    from olympus_core.library.refs import Ref as Ref
+    from olympus_core.library.refs import ds as ds
+    from olympus_core.library.refs import empty_ref as empty_ref
+    from olympus_core.library.refs import free_ref as free_ref
+    from olympus_core.library.refs import freeze as freeze
+    from olympus_core.library.refs import new_ref as new_ref
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
@@ -182,6 +189,7 @@ else:
         "monitoring",
         "ops",
         "profiler",
+        "ref",
         "scipy",
         "test_util",
         "typing",
@@ -191,5 +199,13 @@ else:
             "olympus_core.api.forward_backward": ("fwd_and_bwd", "named_call"),
             "olympus_core.control.custom_gradient": ("custom_gradient",),
             "olympus_core.library.host_arrays": ("make_array_from_process_local_data",),
+            "olympus_core.library.refs": (
+                "Ref",
+                "ds",
+                "empty_ref",
+                "free_ref",
+                "freeze",
+                "new_ref",
+            ),
         },
     )

@@ -337,5 +337,5 @@ def _array_class() -> type:
 
 
 def _subclasses(kind: type) -> list[type]:
-    own: list[type] = type.__subclasses__(kind)
+    own: list[type] = kind.__subclasses__()
     return own + [below for subclass in own for below in _subclasses(subclass)]

@@ -12,7 +12,7 @@ from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import state
-from olympus_core.base.errors import ArgumentError, UsageError
+from olympus_core.base.errors import ArgumentError, UnsupportedError, UsageError
 from olympus_core.execution.spmd import on_context_mesh, typed_results
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
@@ -26,6 +26,7 @@ from olympus_core.jit.sharded_calling import (
 from olympus_core.library.device import default_backend
 from olympus_core.placement.sharding import SingleDeviceSharding
 from olympus_core.stages.stages import Interface, Lowered, Traced
+from olympus_core.transforms import references
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
 
@@ -37,7 +38,31 @@ class Jit(StagedFunction[_P, _R]):
     """The function that `jit` returns: call it, or take it through the stages one by one."""
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
-        """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
+        """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value).
+
+        Raises UnsupportedError for a function that uses mutable references from outside.
+        """
+        if references.exist() and self.threaded(args, kwargs).function is not None:
+            raise UnsupportedError(
+                f"'{self.name}' uses mutable references from outside, which a built program cannot",
+                hint="take arrays as arguments, and return their new values",
+            )
+        return self._trace(args, kwargs)
+
+    def trace_references(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Traced, bool]:
+        """Trace as `trace`, with the values of references as more arguments and leading results.
+
+        Also return True if there are any: the result is then the second part of a pair.
+        """
+        if references.exist():
+            function, args, kwargs, _ = self.threaded(args, kwargs)
+            if function is not None:
+                return Jit(function.fun, function.options)._trace(args, kwargs), True
+        return self._trace(args, kwargs), False
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         arguments = self.arguments(args, kwargs)
         program = self.trace_program(arguments)
         ins, outs = self._shardings(arguments, program)
@@ -70,7 +95,9 @@ class Jit(StagedFunction[_P, _R]):
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
-        return tree.map(_struct, self.trace(*args, **kwargs).out_info)
+        traced, has_references = self.trace_references(args, kwargs)
+        result = traced.out_info[1] if has_references else traced.out_info
+        return tree.map(_struct, result)
 
 
 class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
@@ -295,7 +322,8 @@ def make_olympuspr(
     @functools.wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Olympuspr | tuple[Olympuspr, Any]:
         with trace.naming(axes):
-            traced = staged.trace(*args, **kwargs)
-        return (traced.olympuspr, traced.out_info) if return_shape else traced.olympuspr
+            traced, has_references = staged.trace_references(args, kwargs)
+        shapes = traced.out_info[1] if has_references else traced.out_info
+        return (traced.olympuspr, shapes) if return_shape else traced.olympuspr
 
     return make

@@ -381,17 +381,25 @@ def get_aval(x: Any) -> ShapedArray:
     raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
 
 
+_types: set[type] = set()
+
+
+def register_visible_type(cls: type) -> None:
+    """Register a class of values whose `aval` is a type that only users see."""
+    _types.add(cls)
+
+
 def typeof(x: Any) -> ShapedArray:
-    """Return the type of an array, tracer, random key, NumPy value or scalar.
+    """Return the type of an array, tracer, random key, reference, NumPy value or scalar.
 
     Raises DTypeError for a value that cannot be an array.
 
     >>> typeof(array([1, 2]))
     ShapedArray(int32[2])
     """
-    if x.__class__ is tree.key_class:
-        keys: Any = x
-        aval: ShapedArray = keys.aval
+    if x.__class__ in _types:
+        typed: Any = x
+        aval: ShapedArray = typed.aval
         return aval
     return get_aval(x)
 

@@ -92,6 +92,8 @@ class Context(threading.local):
     in_host_call: Value[bool] = False
     #: a constant index out of bounds stays one, for the checks of `checkify`
     keeps_indices: TracedValue[bool] = False
+    #: the functions that get values of mutable references, innermost last, and searches for them
+    reference_frames: TracedValue[tuple[Any, ...]] = ()
     #: the `Source` of operations, in place of the user's line
     source: TracedValue[Any] = None
 

@@ -24,7 +24,7 @@ from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Primitive, TangentSplit, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import Elementwise
-from olympus_core.transforms import data
+from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import split_program, staged
 
@@ -198,6 +198,12 @@ def checkpoint(
         partial, dynamic_args, _ = fix_static_args(
             "static_argnums of checkpoint", function, args, present
         )
+        if references.exist():
+            dynamic_args, kwargs = references.static_references((dynamic_args, kwargs))
+            leaves, in_tree = tree.flatten((dynamic_args, kwargs))
+            used = references.used_by([lambda a, k: partial(*a, **k)], leaves, in_tree)
+            if used:
+                return _with_references(used, partial, leaves, in_tree, prevent_cse, policy)
         leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
         if trace.at_base():  # as arrays, which are not those of the caller
             positional, named = in_tree.unflatten(map(as_device_array, leaves))
@@ -221,6 +227,26 @@ def checkpoint(
         return body.out_tree.unflatten(outs)
 
     return call
+
+
+def _with_references(
+    used: Sequence[references.Reference],
+    fun: Callable[..., Any],
+    leaves: list[Any],
+    in_tree: tree.PyTreeDef,
+    prevent_cse: bool,
+    policy: Policy | None,
+) -> Any:
+    """Return the result of a checkpointed function that uses references."""
+    threaded = references.Threaded(lambda args, kwargs: fun(*args, **kwargs), used)
+
+    def of_values(values: Any, arrays: Any) -> Any:
+        return threaded(values, *in_tree.unflatten(arrays))
+
+    wrapped: Callable[..., Any] = checkpoint(of_values, prevent_cse=prevent_cse, policy=policy)
+    written, result = wrapped(threaded.values, leaves)
+    threaded.write(written)
+    return result
 
 
 def checkpoint_name(x: _T, name: str) -> _T:

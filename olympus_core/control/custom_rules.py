@@ -29,7 +29,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.primitive import Batched, TangentSplit
 from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.ir.tracer import Tracer
-from olympus_core.transforms import data
+from olympus_core.transforms import data, references
 from olympus_core.transforms.batching import BatchTrace, batch_flat, place_axis
 from olympus_core.transforms.flat import canonical_argnums, check_positions
 from olympus_core.transforms.jvp import JVPTrace
@@ -394,7 +394,7 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
         fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )
-        leaves, in_tree = data.flatten_data(diff)
+        leaves, in_tree = data.flatten_data(references.static_references(diff))
         if trace.is_eager():  # a function and its rules may read the dtype of a scalar
             leaves = with_dtypes(leaves)
         if trace.at_base():

@@ -27,7 +27,7 @@ from olympus_core.control.custom_rules import (
     with_dtypes,
 )
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
-from olympus_core.transforms import data
+from olympus_core.transforms import data, references
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, batched_aval, place_axis
 from olympus_core.transforms.flat import instantiate
@@ -143,7 +143,7 @@ class _Rules(_Pair):
         self.out_tree = out_tree
         if self.out_avals is not None:
             check_types(name, "fwd", outs, self.out_avals)
-        return _Forward(outs, *data.flatten_data(result[1]))
+        return _Forward(outs, *data.flatten_data(references.static_references(result[1])))
 
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]

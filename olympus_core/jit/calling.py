@@ -30,8 +30,8 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.sharding_rules import check_context
-from olympus_core.ir.tracer import Tracer
-from olympus_core.transforms import data
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
@@ -179,6 +179,23 @@ class _Call(NamedTuple):
     out_tree: tree.PyTreeDef
 
 
+#: the keyword of the values of the references that a function closes over
+_VALUES = "references"
+
+
+class Threading(NamedTuple):
+    """A function whose references are arguments and results; see `StagedFunction.threaded`."""
+
+    function: StagedFunction[..., Any] | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    write: Callable[[Any], None]
+
+
+def _ignore(_: Any) -> None:
+    """Write nothing."""
+
+
 _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
 
 
@@ -216,6 +233,7 @@ class StagedFunction(Generic[_P, _R]):
         self.options = options
         self.name = function_name(fun)
         self._calls = _programs_of(fun, options)
+        self._threaded: dict[Any, tuple[StagedFunction[..., Any] | None, Any]] = {}
         _staged.add(self)
 
     @overload
@@ -231,6 +249,12 @@ class StagedFunction(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if state.disable_jit:
             return self.fun(*args, **kwargs)
+        if references.exist():
+            threading = self.threaded(args, kwargs)
+            if threading.function is not None:
+                written: tuple[Any, _R] = threading.function(*threading.args, **threading.kwargs)
+                threading.write(written[0])
+                return written[1]
         arguments = self.arguments(args, kwargs)
         call = self._call_for(arguments)
         if self.options.inline and not trace.at_base():
@@ -249,6 +273,48 @@ class StagedFunction(Generic[_P, _R]):
             raise
         result: _R = call.out_tree.unflatten(outs)
         return result
+
+    def threaded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Threading:
+        """Return the function to call instead of this one in a call that uses references.
+
+        It is the function whose references are arguments and results, with these arguments, and the
+        function that writes the results; its first part is None for a call without references.
+        """
+        args, kwargs, passed = references.unboxed(args, kwargs)
+        arguments = self.arguments(args, kwargs)
+        static = exact(arguments.static) if arguments.static else ()
+        key = (arguments.in_tree, arguments.avals, static, surroundings(), tuple(passed))
+        if key not in self._threaded:
+            self._threaded[key] = self._with_references(arguments, passed)
+        threaded, used = self._threaded[key]
+        if used is None:
+            return Threading(None, args, kwargs, _ignore)
+        references.check_closure(self.name, list(passed.values()), used.references)
+
+        def write(values: tuple[list[Array], list[Array]]) -> None:
+            used.write(values[0])
+            for reference, value in zip(passed.values(), values[1], strict=True):
+                reference.set_value(value)
+
+        return Threading(threaded, args, kwargs | {_VALUES: used.values}, write)
+
+    def _with_references(
+        self, arguments: Arguments, passed: dict[int, references.Reference]
+    ) -> tuple[StagedFunction[..., Any] | None, references.Threaded | None]:
+        boxed = references.Boxed(self.fun, tuple(passed))
+        staged: StagedFunction[..., Any] = StagedFunction(boxed, self.options)
+        used = references.used_in(lambda: staged.trace_program(arguments))
+        if not used and not passed:
+            return None, None
+        threaded = references.Threaded(boxed, used)
+
+        @functools.wraps(self.fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            values = kwargs.pop(_VALUES)
+            written, (last, result) = threaded(values, *args, **kwargs)
+            return (written, last), result
+
+        return StagedFunction(call, self.options), threaded
 
     def _raise_named(self, error: UsageError, arguments: Arguments) -> None:
         """Raise `error` with the names of the arguments it is about; return for other errors."""
@@ -330,6 +396,7 @@ class StagedFunction(Generic[_P, _R]):
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
         self._calls.clear()
+        self._threaded.clear()
 
     def _cache_size(self) -> int:
         """Return the number of traced programs, one for each kind of arguments."""
@@ -384,6 +451,7 @@ class StagedFunction(Generic[_P, _R]):
             try:
                 get_aval(x)
             except DTypeError:
+                references.check_result(self.name, out_tree.unflatten(outs))
                 path = data.paths(out_tree)[i]
                 where = f" at result{tree.keystr(path)}" if path else ""
                 raise SignatureError(

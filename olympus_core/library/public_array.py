@@ -25,6 +25,9 @@ class _ArrayClass(type):
     def __getattr__(cls, name: str) -> Any:
         return getattr(tracer.Array, name)
 
+    def __subclasses__(cls) -> list[type]:
+        return type.__subclasses__(tracer.Array)
+
     def __dir__(cls) -> list[str]:
         return dir(tracer.Array)
 

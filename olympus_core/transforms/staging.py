@@ -243,6 +243,15 @@ _IDENTITY: Any = object.__eq__
 _staged: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
+class _Live:
+    """The number of objects of the process on which staged programs may depend."""
+
+    references = 0
+
+
+live = _Live()
+
+
 def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     """Return the result of `make`, which stages `fun`; it is cached while `fun` is alive.
 
@@ -251,6 +260,8 @@ def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     """
     if type(fun).__eq__ is not _IDENTITY and not isinstance(fun, BuiltinFunctionType):
         return make()  # a custom __eq__ may make it equal to another
+    if live.references:
+        return make()  # it may read one, whose value changes
     key = key, surroundings()
     try:
         programs = _staged.setdefault(fun, {})

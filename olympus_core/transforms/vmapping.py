@@ -14,6 +14,7 @@ from olympus_core.ir.primitive import Batched
 from olympus_core.ir.sharding_rules import inserted, spec_of
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
+from olympus_core.transforms import references
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
@@ -58,10 +59,16 @@ def vmap(
     if not isinstance(axis_name, Hashable):
         raise TransformError(f"vmap: axis_name must be hashable, and is {axis_name!r}")
 
+    mapped_options = {
+        "axis_name": axis_name, "axis_size": axis_size, "spmd_axis_name": spmd_axis_name,
+    }  # fmt: skip
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
 
     @functools.wraps(fun)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if references.exist() and references.has_references((args, kwargs)):
+            result: _R = _mapped_references(fun, args, kwargs, in_axes, out_axes, mapped_options)
+            return result
         leaves, in_tree = tree.flatten((args, kwargs))
         names = _names(fun, args, kwargs)
         dims = _dims(fun, args, kwargs, in_axes, names, leaves)
@@ -87,6 +94,31 @@ def vmap(
         return stacked
 
     return mapped
+
+
+def _mapped_references(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: Any,
+    out_axes: Any,
+    options: dict[str, Any],
+) -> Any:
+    """Return the result of a mapped function that gets references: a slice of each, as one."""
+    dims = _prefix_axes("in_axes", in_axes, args) + [0] * tree.structure(kwargs).num_leaves
+    array_args, array_kwargs, passed = references.unboxed(args, kwargs)
+    places = [i for i in passed if dims[i] is not None]
+    leaves, in_tree = tree.flatten((array_args, array_kwargs))
+    for i in passed:
+        if dims[i] is None:
+            leaves[i] = references.Unmapped(passed[i])
+    arrays = in_tree.unflatten(leaves)
+    boxed = references.Boxed(fun, places)
+    axes = [dims[i] for i in places]
+    written, result = vmap(boxed, in_axes, (axes, out_axes), **options)(*arrays[0], **arrays[1])
+    for place, value in zip(places, written, strict=True):
+        passed[place].set_value(value)
+    return result
 
 
 def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:

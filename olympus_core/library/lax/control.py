@@ -32,12 +32,12 @@ from olympus_core.control.while_loop import while_p
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
-from olympus_core.library.lax import unstaged
+from olympus_core.library.lax import threading, unstaged
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert, convert_array
 from olympus_core.primitives.elementwise.selection import clamp_p
-from olympus_core.transforms import data
+from olympus_core.transforms import data, references
 from olympus_core.transforms.vmapping import vmap
 
 _T = TypeVar("_T")
@@ -166,6 +166,10 @@ def switch(
 def _branch(
     name: str, index: Any, functions: Sequence[Callable[..., _T]], operands: tuple[Any, ...]
 ) -> _T:
+    if references.exist() and (threaded := threading.of_branches(functions, operands)):
+        functions, operands, write = threaded
+        chosen: _T = write(_branch(name, index, functions, operands))
+        return chosen
     branches, args, out_tree = stage_branches(name, functions, operands)
     result: _T = out_tree.unflatten(cond_p.bind(index, *args, branches=branches))
     return result
@@ -256,6 +260,9 @@ def _while(
     of: Callable[..., Any],
 ) -> Any:
     """Return the loop's result; `of` is the user's function that `body_fun` calls."""
+    if references.exist() and (looped := threading.of_while(name, cond_fun, body_fun, init_val)):
+        cond_fun, body_fun, init_val, end_loop = looped
+        return end_loop(_while(name, cond_fun, body_fun, init_val, of))
     if unstaged.wanted():
         result, cond_error = unstaged.repeat(cond_fun, body_fun, init_val)
         if result:
@@ -429,6 +436,11 @@ def _fold(
     of: Callable[..., Any] | None = None,
 ) -> tuple[_Carry, _Y]:
     """Run `scan` for the function `name`; `of` is the user's function that `f` calls."""
+    if references.exist() and (threaded := threading.of_fold(name, f, init, xs)):
+        f, init, xs, write = threaded
+        end, ys = _fold(name, f, init, xs, length, reverse, unroll, of)
+        folded: tuple[_Carry, _Y] = write(end, ys)
+        return folded
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
     x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
     count = _scan_length(x_leaves, xs_tree, length)

@@ -24,6 +24,7 @@ from olympus_core.base.avals import (
     ShapeDtypeStruct,
     canonical_shape,
     get_aval,
+    register_visible_type,
     shaped,
     value_text,
 )
@@ -381,6 +382,7 @@ for _operator, _function in _OPERATORS.items():
     setattr(KeyArray, _operator, _refused(_function))
 key_classes.append(KeyArray)
 tree.key_class = KeyArray
+register_visible_type(KeyArray)
 tree.register_node(
     KeyArray,
     lambda keys: ((keys.data,), keys.impl),

@@ -35,7 +35,7 @@ MISTAKES = {
     "ox.nn.reluu(x)": ["'olympus.nn' has no attribute 'reluu'", "did you mean relu"],
     "np.dott(x, x)": ["did you mean dot or"],
     "np.linalg.invv(x)": ["did you mean inv or"],
-    "ox.new_ref": ["no attribute 'new_ref': mutable references", "docs/"],
+    "ox.device_put_sharded": ["no attribute 'device_put_sharded': `device_put`", "docs/"],
     "ox.scan(x)": ["did you mean olympus.lax.scan?"],
     "ox.nosuchthing": ["module 'olympus' has no attribute 'nosuchthing'"],
     "x.summ()": ["'Array' object has no attribute 'summ'", "did you mean sum"],
@@ -73,7 +73,7 @@ MISTAKES = {
     "f(x, p)": ["RecursionError"],
     "__import__('olympus.numpyy')": ["did you mean numpy?"],
     "exec('from olympus.numpy import dott')": ["did you mean dot or"],
-    "exec('from olympus import new_ref')": ["mutable references"],
+    "exec('from olympus import device_put_sharded')": ["`device_put` with a sharding"],
     "__import__('nosuch')": ["install 'nosuch' in the environment"],
     "__import__('jax.nosuch')": ["`import olympus as jax`"],
     "__import__('json').loads('{')": ["JSONDecodeError"],
@@ -227,10 +227,10 @@ def test_a_distribution_is_no_method(folder: Path, invoke: Invoke) -> None:
 
 
 def test_an_absent_name_has_its_reason() -> None:
-    assert "mutable references" in str(why_absent("olympus", "new_ref"))
+    assert "`device_put`" in str(why_absent("olympus", "device_put_sharded"))
     assert why_absent("olympus", "nosuch") is None
-    with pytest.raises(AttributeError, match="'new_ref': mutable references"):
-        olympus.new_ref  # noqa: B018
+    with pytest.raises(AttributeError, match="'device_put_sharded': `device_put`"):
+        olympus.device_put_sharded  # noqa: B018
     assert not hasattr(olympus, "nosuch")
 
 

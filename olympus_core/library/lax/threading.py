@@ -1,0 +1,109 @@
+"""Loops and branches whose functions use mutable references.
+
+The values of the references are a part of the carry, or results of the branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_core.base import tree
+from olympus_core.base.avals import get_aval
+from olympus_core.transforms import references
+from olympus_core.transforms.references import Boxed, Threaded
+
+#: of a function that is threaded already
+_DONE = "olympus_threaded"
+
+
+def _is_done(fun: Callable[..., Any]) -> bool:
+    return hasattr(fun, _DONE)
+
+
+def _mark(fun: Callable[..., Any]) -> Callable[..., Any]:
+    setattr(fun, _DONE, True)
+    return fun
+
+
+def of_fold(name: str, f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, ...] | None:
+    """Return the step, the carry and the xs of a scan with references, and how to end it.
+
+    None if the step uses no references.  Of a reference in `xs`, each step gets a row as one.
+    """
+    if _is_done(f):
+        return None
+    references.check_result(name, init)
+    _, array_xs, passed = references.unboxed((), {"xs": xs})
+    array_xs = array_xs["xs"]
+    boxed = Boxed(lambda x, c: f(c, x), tuple(passed))
+    leaves, in_tree = tree.flatten((array_xs, init))
+    rows = tree.structure(array_xs).num_leaves
+    avals = [get_aval(x) for x in leaves]
+    avals = [a.without_axis(0) if i < rows and a.shape else a for i, a in enumerate(avals)]
+    used = references.used_by([boxed], avals, in_tree)
+    if not used and not passed:
+        return None
+    threaded = Threaded(boxed, used)
+
+    def step(carry: Any, x: Any) -> Any:
+        values, (last, (inner, y)) = threaded(carry[0], x, carry[1])
+        return (values, inner), (last, y)
+
+    def end(carry: Any, ys: Any) -> Any:
+        threaded.write(carry[0])
+        for reference, value in zip(passed.values(), ys[0], strict=True):
+            reference.set_value(value)
+        return carry[1], ys[1]
+
+    return _mark(step), (threaded.values, init), array_xs, end
+
+
+def of_while(
+    name: str, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any
+) -> tuple[Any, ...] | None:
+    """Return the condition, the body and the carry of a loop with references, and how to end it."""
+    if _is_done(body_fun):
+        return None
+    references.check_result(name, init)
+    leaves, in_tree = tree.flatten((init,))
+    used = references.used_by([cond_fun, body_fun], [get_aval(x) for x in leaves], in_tree)
+    if not used:
+        return None
+    body, condition = Threaded(body_fun, used), Threaded(cond_fun, used)
+
+    def step(carry: Any) -> Any:
+        return body(*carry)
+
+    def test(carry: Any) -> Any:
+        return condition(*carry)[1]
+
+    def end(carry: Any) -> Any:
+        body.write(carry[0])
+        return carry[1]
+
+    return test, _mark(step), (body.values, init), end
+
+
+def of_branches(
+    functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
+    """Return the branches and operands of a conditional with references, and how to end it."""
+    if _is_done(functions[0]):
+        return None
+    leaves, in_tree = tree.flatten(references.static_references(operands))
+    used = references.used_by(functions, leaves, in_tree)
+    if not used:
+        return None
+
+    def branch(fun: Callable[..., Any]) -> Callable[..., Any]:
+        threaded = Threaded(fun, used)
+        return _mark(lambda values, arrays: threaded(values, *in_tree.unflatten(arrays)))
+
+    first = Threaded(functions[0], used)
+
+    def end(result: Any) -> Any:
+        first.write(result[0])
+        return result[1]
+
+    return [branch(f) for f in functions], (first.values, leaves), end
