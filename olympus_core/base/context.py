@@ -93,7 +93,7 @@ class Context(threading.local):
     #: a constant index out of bounds stays one, for the checks of `checkify`
     keeps_indices: TracedValue[bool] = False
     #: the functions that get values of mutable references, innermost last, and searches for them
-    reference_frames: TracedValue[tuple[Any, ...]] = ()
+    reference_frames: Value[tuple[Any, ...]] = ()
     #: the `Source` of operations, in place of the user's line
     source: TracedValue[Any] = None
 

@@ -282,8 +282,13 @@ class StagedFunction(Generic[_P, _R]):
         """
         args, kwargs, passed = references.unboxed(args, kwargs)
         arguments = self.arguments(args, kwargs)
-        static = exact(arguments.static) if arguments.static else ()
+        try:
+            static = exact(arguments.static) if arguments.static else ()
+        except TypeError:
+            raise self._unhashable(arguments.static) from None
         key = (arguments.in_tree, arguments.avals, static, surroundings(), tuple(passed))
+        if not passed and key[:-1] in self._calls:
+            return Threading(None, args, kwargs, _ignore)
         if key not in self._threaded:
             self._threaded[key] = self._with_references(arguments, passed)
         threaded, used = self._threaded[key]
@@ -302,9 +307,13 @@ class StagedFunction(Generic[_P, _R]):
         self, arguments: Arguments, passed: dict[int, references.Reference]
     ) -> tuple[StagedFunction[..., Any] | None, references.Threaded | None]:
         boxed = references.Boxed(self.fun, tuple(passed))
-        staged: StagedFunction[..., Any] = StagedFunction(boxed, self.options)
-        used = references.used_in(lambda: staged.trace_program(arguments))
+        staged = StagedFunction(boxed, self.options) if passed else self
+        programs: list[Program] = []
+        used = references.used_in(lambda: programs.append(staged.trace_program(arguments)))
         if not used and not passed:
+            static = exact(arguments.static) if arguments.static else ()
+            key = (arguments.in_tree, arguments.avals, static, surroundings())
+            self._keep(key, programs[0])  # the next call does not trace it again
             return None, None
         threaded = references.Threaded(boxed, used)
 
@@ -378,9 +387,14 @@ class StagedFunction(Generic[_P, _R]):
                     "known",
                     self.name, types, len(self._calls),
                 )  # fmt: skip
-            call = self._call_of(self.trace_program(arguments))
-            if not any(isinstance(c, Tracer) for c in call.consts):  # they have one outer trace
-                self._calls[key] = call
+            call = self._keep(key, self.trace_program(arguments))
+        return call
+
+    def _keep(self, key: Any, program: Program) -> _Call:
+        """Return the call of a program, which is cached unless it has constants of one trace."""
+        call = self._call_of(program)
+        if not any(isinstance(c, Tracer) for c in call.consts):
+            self._calls[key] = call
         return call
 
     def _call_of(self, program: Program) -> _Call:

@@ -9,13 +9,15 @@ Which references a function uses is found by staging it once more, and only whil
 from __future__ import annotations
 
 import contextlib
+import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval, register_aval, register_visible_type
-from olympus_core.base.context import state, switched
+from olympus_core.base.context import state, surroundings, switched
 from olympus_core.base.errors import ArgumentError, DTypeError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir import trace
@@ -113,6 +115,7 @@ class Reference:
     @property
     def value(self) -> Array:
         """The current value."""
+        live.reads += 1
         for frame in reversed(state.reference_frames[self._depth :]):
             if frame.is_search:
                 frame.used.setdefault(self)
@@ -255,18 +258,33 @@ def used_by(
 
     `leaves` are types and arrays, which `in_tree` makes into the tuple of arguments.
     """
-    avals = [x if isinstance(x, ShapedArray) else get_aval(x) for x in leaves]
+    avals = tuple([x if isinstance(x, ShapedArray) else get_aval(x) for x in leaves])
+    used: dict[Reference, None] = {}
+    for fun in functions:
+        known = _without_references.setdefault(fun, set())
+        key = (in_tree, avals, surroundings())
+        if key in known:
+            continue
 
-    def search() -> None:
-        for fun in functions:
+        mine = used_in(functools.partial(_stage_for_search, fun, avals, in_tree))
+        used |= dict.fromkeys(mine)
+        if not mine:
+            known.add(key)
+    return list(used)
 
-            def flat(*values: Any, fun: Callable[..., Any] = fun) -> list[Any]:
-                fun(*in_tree.unflatten(values))
-                return []
 
-            stage(flat, avals, what=f"'{function_name(fun)}'")
+def _stage_for_search(
+    fun: Callable[..., Any], avals: Sequence[ShapedArray], in_tree: tree.PyTreeDef
+) -> None:
+    def flat(*values: Any) -> list[Any]:
+        fun(*in_tree.unflatten(values))
+        return []
 
-    return used_in(search)
+    stage(flat, avals, what=f"'{function_name(fun)}'")
+
+
+#: functions that use no references, with the kinds of arguments for which that is known
+_without_references: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
 def used_in(run: Callable[[], object]) -> list[Reference]:

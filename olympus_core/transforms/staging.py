@@ -244,9 +244,10 @@ _staged: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDiction
 
 
 class _Live:
-    """The number of objects of the process on which staged programs may depend."""
+    """The number of mutable references of the process, and that of their reads so far."""
 
     references = 0
+    reads = 0
 
 
 live = _Live()
@@ -260,8 +261,6 @@ def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     """
     if type(fun).__eq__ is not _IDENTITY and not isinstance(fun, BuiltinFunctionType):
         return make()  # a custom __eq__ may make it equal to another
-    if live.references:
-        return make()  # it may read one, whose value changes
     key = key, surroundings()
     try:
         programs = _staged.setdefault(fun, {})
@@ -269,8 +268,10 @@ def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     except TypeError:  # it has no weak references, or the key is not hashable
         return make()
     if staged is None:
+        reads = live.reads
         staged = make()
-        if not any(isinstance(c, Tracer) for c in staged.consts):
+        is_constant = live.reads == reads  # the value of a reference changes
+        if is_constant and not any(isinstance(c, Tracer) for c in staged.consts):
             programs[key] = staged
     return staged
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from olympus_core.transforms import references
 
 PROGRAMS: list[Callable[[Any], Any]] = []
 
@@ -256,7 +258,10 @@ def disabled(ox: Any) -> Any:
 
 @pytest.mark.parametrize("run", PROGRAMS, ids=lambda f: f.__name__)
 def test_programs_with_references(run: Callable[[Any], Any]) -> None:
+    before = references.live.references
     assert read(ox, run(ox)) == read(jax, run(jax))
+    gc.collect()
+    assert references.live.references <= before  # while any exist, functions are searched
 
 
 ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {

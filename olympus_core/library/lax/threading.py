@@ -37,11 +37,12 @@ def of_fold(name: str, f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, 
     _, array_xs, passed = references.unboxed((), {"xs": xs})
     array_xs = array_xs["xs"]
     boxed = Boxed(lambda x, c: f(c, x), tuple(passed))
-    leaves, in_tree = tree.flatten((array_xs, init))
-    rows = tree.structure(array_xs).num_leaves
+    leaves, in_tree = tree.flatten((init, array_xs) if not passed else (array_xs, init))
+    rows = range(tree.structure(array_xs).num_leaves)
+    places = rows if passed else range(len(leaves) - len(rows), len(leaves))
     avals = [get_aval(x) for x in leaves]
-    avals = [a.without_axis(0) if i < rows and a.shape else a for i, a in enumerate(avals)]
-    used = references.used_by([boxed], avals, in_tree)
+    avals = [a.without_axis(0) if i in places and a.shape else a for i, a in enumerate(avals)]
+    used = references.used_by([boxed if passed else f], avals, in_tree)
     if not used and not passed:
         return None
     threaded = Threaded(boxed, used)
