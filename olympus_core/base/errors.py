@@ -103,7 +103,7 @@ class ConcretizationError(TraceError, TypeError):
     """Raised when Python needs the value of a traced array, which has none yet."""
 
 
-class TracerBoolConversionError(ConcretizationError):
+class TracerBoolConversionError(ConcretizationError, ValueError):
     """Raised when Python needs the truth value of a traced array, as `if` and `while` do."""
 
 
