@@ -47,6 +47,10 @@ from olympus_core.base.context import numpy_dtype_promotion as numpy_dtype_promo
 from olympus_core.base.context import numpy_rank_promotion as numpy_rank_promotion
 from olympus_core.base.context import source_root as source_root
 from olympus_core.base.dtypes import float0 as float0
+from olympus_core.base.key_options import default_prng_impl as default_prng_impl
+from olympus_core.base.key_options import enable_custom_prng as enable_custom_prng
+from olympus_core.base.key_options import legacy_prng_key as legacy_prng_key
+from olympus_core.base.key_options import make_user_context as make_user_context
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.base.source import name_scope as _name_scope
 from olympus_core.base.transfer_guards import transfer_guard as transfer_guard

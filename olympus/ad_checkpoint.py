@@ -4,6 +4,9 @@ import typing as _typing
 
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
+from olympus_core.control.checkpoint import Offloadable as Offloadable
+from olympus_core.control.checkpoint import Recompute as Recompute
+from olympus_core.control.checkpoint import Saveable as Saveable
 from olympus_core.control.checkpoint import checkpoint_name as checkpoint_name
 
 if _typing.TYPE_CHECKING:
@@ -15,4 +18,11 @@ else:
 
 checkpoint_policies = _CheckpointPolicies
 
-__all__ = ["checkpoint_name", "checkpoint_policies", "print_saved_residuals"]
+__all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "print_saved_residuals",
+]

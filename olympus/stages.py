@@ -11,6 +11,8 @@ from olympus_core.stages.stages import ArgInfo as ArgInfo
 from olympus_core.stages.stages import Compiled as Compiled
 from olympus_core.stages.stages import Lowered as Lowered
 from olympus_core.stages.stages import Traced as Traced
+from olympus_core.stages.wrapped import CompilerOptions as CompilerOptions
+from olympus_core.stages.wrapped import Wrapped as Wrapped
 from olympus_core.xla import MemoryAnalysis as MemoryAnalysis
 from olympus_core.xla import Optimize as Optimize
 from olympus_core.xla import Rates as Rates

@@ -31,3 +31,21 @@ from olympus_core.library.example_libraries.stax import elementwise as elementwi
 from olympus_core.library.example_libraries.stax import parallel as parallel
 from olympus_core.library.example_libraries.stax import serial as serial
 from olympus_core.library.example_libraries.stax import shape_dependent as shape_dependent
+from olympus_core.library.nn.activations import elu as elu
+from olympus_core.library.nn.activations import gelu as gelu
+from olympus_core.library.nn.activations import leaky_relu as leaky_relu
+from olympus_core.library.nn.activations import relu as relu
+from olympus_core.library.nn.activations import selu as selu
+from olympus_core.library.nn.activations import sigmoid as sigmoid
+from olympus_core.library.nn.activations import softplus as softplus
+from olympus_core.library.nn.encoding import standardize as standardize
+from olympus_core.library.nn.initializers import glorot_normal as glorot_normal
+from olympus_core.library.nn.initializers import normal as normal
+from olympus_core.library.nn.initializers import ones as ones
+from olympus_core.library.nn.initializers import zeros as zeros
+from olympus_core.library.softmax import log_softmax as log_softmax
+from olympus_core.library.softmax import softmax as softmax
+
+glorot = glorot_normal
+logsoftmax = log_softmax
+randn = normal

@@ -53,7 +53,6 @@ _WITHOUT_MEANING = frozenset(
         "debug_log_modules",
         "default_device",
         "default_dtype_bits",
-        "default_prng_impl",
         "disable_bwd_checks",
         "disable_most_optimizations",
         "disable_vmap_shmap_error",
@@ -68,7 +67,6 @@ _WITHOUT_MEANING = frozenset(
         "eager_pmap",
         "embedded_constants_max_bytes",
         "enable_compilation_cache",
-        "enable_custom_prng",
         "enable_empty_arrays",
         "enable_memories",
         "enable_pgle",
@@ -91,7 +89,6 @@ _WITHOUT_MEANING = frozenset(
         "include_debug_info_in_dumps",
         "jax2tf_associative_scan_reductions",
         "jax2tf_default_native_serialization",
-        "legacy_prng_key",
         "log_checkpoint_residuals",
         "logging_level",
         "memory_fitting_effort",
@@ -175,7 +172,6 @@ _WITHOUT_MEANING = frozenset(
 
 #: The values of these options that request the fixed behaviour of OLYMPUS.
 _ANYWAY: dict[str, tuple[Any, ...]] = {
-    "default_prng_impl": ("threefry2x32",),
     "platform_name": ("", "cpu", None),
     "platforms": ("", "cpu", None),
     "threefry_partitionable": (True,),

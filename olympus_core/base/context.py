@@ -50,11 +50,14 @@ class Context(threading.local):
     debug_infs: Switch[bool] = False
     debug_nans: Switch[bool] = False
     default_matmul_precision: TracedSwitch[Any] = None  # a parameter `precision` of contractions
+    default_prng_impl: TracedSwitch[str] = "threefry2x32"
     disable_jit: TracedSwitch[bool] = False
     enable_checks: Switch[bool] = False
+    enable_custom_prng: TracedSwitch[bool] = False
     enable_x64: TracedSwitch[bool] = _switched_on("OLYMPUS_ENABLE_X64")
     include_full_tracebacks_in_locations: TracedSwitch[bool] = False
     explain_cache_misses: Switch[bool] = False
+    legacy_prng_key: Switch[str] = "allow"
     log_compiles: Switch[bool] = False
     numpy_dtype_promotion: TracedSwitch[str] = "standard"
     numpy_rank_promotion: TracedSwitch[str] = "allow"
@@ -94,6 +97,8 @@ class Context(threading.local):
     keeps_indices: TracedValue[bool] = False
     #: the functions that get values of mutable references, innermost last, and searches for them
     reference_frames: Value[tuple[Any, ...]] = ()
+    #: the contexts of programs, each with its value, outermost first
+    user_contexts: TracedValue[tuple[tuple[Any, Any], ...]] = ()
     #: the `Source` of operations, in place of the user's line
     source: TracedValue[Any] = None
 
@@ -120,6 +125,8 @@ def surroundings() -> tuple[Any, ...]:
 _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 #: the switches with names for values; the others, except the precision, are True or False
 _CHOICES: dict[str, tuple[str, ...]] = {
+    "default_prng_impl": ("threefry2x32", "rbg", "unsafe_rbg"),
+    "legacy_prng_key": ("allow", "warn", "error"),
     "transfer_guard_device_to_device": _GUARDS,
     "transfer_guard_device_to_host": _GUARDS,
     "transfer_guard_host_to_device": _GUARDS,

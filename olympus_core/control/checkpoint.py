@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
@@ -28,10 +28,37 @@ from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import split_program, staged
 
-Policy = Callable[..., bool]
+Policy = Callable[..., Any]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
+
+
+class Offloadable(NamedTuple):
+    """The result of a policy that saves a value in the memory `dst`.
+
+    The value stays in the memory in which it was computed: OLYMPUS does not move it.
+    """
+
+    src: str
+    dst: str
+
+
+class Decision:
+    """The result of a policy that saves a value (`Saveable`) or recomputes it (`Recompute`)."""
+
+    def __init__(self, saves: bool) -> None:
+        self._saves = saves
+
+    def __bool__(self) -> bool:
+        return self._saves
+
+    def __repr__(self) -> str:
+        return "Saveable" if self._saves else "Recompute"
+
+
+Saveable = Decision(True)
+Recompute = Decision(False)
 
 
 class Checkpoint(InlineCall):
@@ -311,7 +338,7 @@ class CheckpointPolicies:
         """Save the values that either policy saves."""
 
         def either(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
-            return first(primitive, *avals, **params) or second(primitive, *avals, **params)
+            return bool(first(primitive, *avals, **params) or second(primitive, *avals, **params))
 
         return either
 

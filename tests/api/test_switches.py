@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 
+import jax
 import numpy as np
 import pytest
 
@@ -256,6 +257,76 @@ def test_a_switch_is_the_threads_own(switch, name):
             assert not getattr(state, name)
     assert not getattr(state, name)
     assert other == [False]
+
+
+# keys
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+def test_default_prng_impl_selects_the_keys_of_the_context(impl):
+    def of(ox):
+        with ox.default_prng_impl(impl):
+            raw = ox.random.PRNGKey(3)
+            halves = ox.random.key_data(ox.random.split(ox.random.key(3)))
+            kinds = [str(ox.random.key(0).dtype), str(ox.random.key_impl(raw))]
+            return raw, ox.random.wrap_key_data(raw).shape, halves, ox.random.split(raw), kinds
+
+    for mine, theirs in zip(of(olympus), of(jax), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    staged = olympus.jit(lambda: olympus.random.PRNGKey(1))
+    before = staged().shape
+    with olympus.default_prng_impl(impl):
+        assert staged().shape == olympus.random.PRNGKey(1).shape  # traced again
+    assert before == staged().shape == (2,)
+
+
+@pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
+def test_enable_custom_prng_makes_typed_keys(ox):
+    assert ox.random.PRNGKey(0).dtype == np.uint32
+    with ox.enable_custom_prng():
+        assert ox.random.PRNGKey(0).dtype == ox.random.key(0).dtype
+        assert ox.random.split(ox.random.PRNGKey(0)).shape == (2,)
+
+
+@pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
+def test_legacy_prng_key_refuses_raw_keys(ox):
+    raw = ox.random.PRNGKey(0)
+    calls = [ox.random.uniform, ox.random.split, ox.random.key_data, ox.random.key_impl]
+    for call in calls:
+        with ox.legacy_prng_key("error"):
+            call(ox.random.key(0))
+            with pytest.raises(ValueError, match="egacy uint32 key array"):
+                call(raw)
+        with ox.legacy_prng_key("warn"), pytest.warns(UserWarning, match="egacy uint32 key"):
+            call(raw)
+    with ox.legacy_prng_key("error"):
+        assert ox.random.wrap_key_data(raw).shape == ()
+    for context in (ox.legacy_prng_key, ox.default_prng_impl):
+        with pytest.raises(ValueError), context("some"):
+            pass
+
+
+@pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
+def test_a_context_of_the_program_traces_functions_again(ox):
+    scale, other = ox.make_user_context(1), ox.make_user_context()
+    traced = []
+
+    @ox.jit
+    def f(x):
+        traced.append(scale.value)
+        return x * scale.value
+
+    assert (float(f(2.0)), scale.value, other.value) == (2.0, 1, None)
+    with scale(3), other("x"):
+        assert (float(f(2.0)), scale.value, other.value) == (6.0, 3, "x")
+        with scale(1), other(None):
+            assert float(f(2.0)) == 2.0
+    assert traced == [1, 3]
+
+
+def test_the_value_of_a_context_has_a_hash():
+    with pytest.raises(TypeError, match="unhashable"):
+        olympus.make_user_context()([])
 
 
 # closure_convert, and looking around

@@ -18,8 +18,11 @@ CORE = Path(olympus_core.__file__).parent
 OTHERS = {
     "axes": (("i", 2),),
     "default_matmul_precision": "highest",
+    "default_prng_impl": "rbg",
     "disable_jit": True,
+    "enable_custom_prng": True,
     "enable_x64": True,
+    "entered_meshes": ("a mesh",),
     "include_full_tracebacks_in_locations": True,
     "keeps_indices": True,
     "mesh": "a mesh",
@@ -28,6 +31,7 @@ OTHERS = {
     "scope": "outer",
     "source": "a line",
     "unrecorded_axes": frozenset("x"),
+    "user_contexts": (("a context", 1),),
 }
 
 

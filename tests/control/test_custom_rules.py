@@ -210,6 +210,10 @@ def test_policies_choose_the_saved_values():
         policies.nothing_saveable, policies.save_only_these_names("kept")
     )
     assert recomputed(both) == recomputed(policies.save_only_these_names("kept"))
+    names = olympus.ad_checkpoint
+    assert recomputed(lambda *_, **__: names.Recompute) == none
+    for decision in (names.Saveable, names.Offloadable("device", "pinned_host")):
+        assert recomputed(lambda *_, _decision=decision, **__: _decision) == 0
 
 
 def test_recomputation_is_behind_a_barrier():

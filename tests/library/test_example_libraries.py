@@ -104,3 +104,14 @@ def test_errors() -> None:
     changing = o.optimizer(lambda: ((lambda x: x), (lambda i, g, x: (x, x)), (lambda x: x)))()
     with pytest.raises(TypeError, match="output structure"):
         changing.update_fn(0, X, changing.init_fn(X))
+
+
+def test_stax_has_the_functions_that_its_layers_use() -> None:
+    stax = ox.example_libraries.stax
+    for name in ("elu", "gelu", "leaky_relu", "log_softmax", "relu", "selu", "sigmoid", "softmax"):
+        assert getattr(stax, name) is getattr(ox.nn, name)
+    assert (stax.softplus, stax.standardize) == (ox.nn.softplus, ox.nn.standardize)
+    assert stax.logsoftmax is ox.nn.log_softmax
+    for name in ("glorot_normal", "normal", "ones", "zeros"):
+        assert getattr(stax, name) is getattr(ox.nn.initializers, name)
+    assert (stax.glorot, stax.randn) == (stax.glorot_normal, stax.normal)

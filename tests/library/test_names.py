@@ -203,3 +203,13 @@ def test_functions_of_trees() -> None:
         "b": ["['b'][0]=1", "['b'][1]=2"],
         "a": ("['a'][0]=3", {"c": "['a'][1]['c']=4"}),
     }
+
+
+def test_wrapped_functions_and_decisions_of_policies() -> None:
+    for package in ("olympus", "jax"):
+        stages = importlib.import_module(f"{package}.stages")
+        names = importlib.import_module(f"{package}.ad_checkpoint")
+        assert isinstance(importlib.import_module(package).jit(abs), stages.Wrapped)
+        assert not isinstance(abs, stages.Wrapped)
+        assert stages.CompilerOptions == dict[str, str | bool]
+        assert names.Offloadable("device", dst="pinned_host") == ("device", "pinned_host")

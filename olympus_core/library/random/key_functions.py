@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import canonical_shape, get_aval
+from olympus_core.base.context import state
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ShapeLike
@@ -15,6 +16,7 @@ from olympus_core.library.random.keys import (
     KeyArray,
     KeyDType,
     KeyLike,
+    check_raw_key,
     checked_seed,
     impl_of,
     implementation,
@@ -31,7 +33,8 @@ def key(
 ) -> KeyArray:
     """Return a typed key for an integer seed.
 
-    impl: "threefry2x32", the default, "rbg" or "unsafe_rbg", whose bits depend on the device.
+    impl: "threefry2x32", the default outside of `default_prng_impl`, or "rbg" or "unsafe_rbg",
+    whose bits depend on the device.
 
     Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
     OverflowError for one of more than 64 bits.
@@ -52,7 +55,9 @@ def PRNGKey(seed: ArrayLike, *, impl: str | KeyDType | None = None) -> Array:
     Array([0, 7], dtype=uint32)
     """
     name = implementation(impl)
-    return random_seed(checked_seed("PRNGKey", seed), name)
+    words: Any = random_seed(checked_seed("PRNGKey", seed), name)
+    keys: Array = cast("Any", KeyArray(words, name)) if state.enable_custom_prng else words
+    return keys
 
 
 @overload
@@ -100,6 +105,7 @@ def key_data(keys: KeyLike) -> Array:
     >>> key_data(key(7))
     Array([0, 7], dtype=uint32)
     """
+    check_raw_key("key_data", keys)
     words: Array = key_words("key_data", keys)
     return words
 
@@ -138,6 +144,7 @@ def key_impl(keys: KeyLike) -> str:
     >>> str(key_impl(key(0)))
     'threefry2x32'
     """
+    check_raw_key("key_impl", keys)
     key_words("key_impl", keys)
     return impl_of(keys)
 

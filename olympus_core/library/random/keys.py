@@ -28,7 +28,9 @@ from olympus_core.base.avals import (
     shaped,
     value_text,
 )
+from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.base.key_options import refuse_raw_key
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.numpy.creation import array
@@ -428,6 +430,7 @@ def one_key(name: str, key: Any) -> Any:
     Raises ShapeError, which names the function, for an array of keys.
     """
     data = key.data if key.__class__ is KeyArray else key
+    check_raw_key(name, key)
     if getattr(data, "aval", None) is _ONE_KEY:
         return data
     shape = get_aval(key_words(name, key)).shape[:-1]
@@ -440,12 +443,20 @@ def one_key(name: str, key: Any) -> Any:
     return data if impl == _IMPL else KeyArray(data, impl)
 
 
+def check_raw_key(name: str, keys: Any) -> None:
+    """Warn of raw keys, or raise ArgumentError for them, where `legacy_prng_key` requires it."""
+    if state.legacy_prng_key != "allow" and keys.__class__ is not KeyArray:
+        refuse_raw_key(name)
+
+
 def impl_of(keys: Any) -> str:
     """Return the implementation of typed keys, or of raw ones by the number of their words."""
     if keys.__class__ is KeyArray:
         impl: str = keys.impl
         return impl
-    return _IMPL if get_aval(keys).shape[-1] == 2 else "rbg"
+    if get_aval(keys).shape[-1] == 2:
+        return _IMPL
+    return "unsafe_rbg" if state.default_prng_impl == "unsafe_rbg" else "rbg"
 
 
 def like(key: KeyLike, keys: Any) -> Array | KeyArray:
@@ -459,7 +470,7 @@ def like(key: KeyLike, keys: Any) -> Array | KeyArray:
 def implementation(impl: Any) -> str:
     """Return the name of an implementation; raise ArgumentError for another value."""
     if impl is None:
-        return _IMPL
+        return state.default_prng_impl
     if isinstance(impl, KeyDType):
         return impl.impl
     for name, tag in _TAGS.items():
