@@ -38,5 +38,10 @@ from olympus_core.library.softmax import softmax as softmax
 
 if _typing.TYPE_CHECKING:
     from olympus.nn import initializers as initializers
+    from olympus_core.library.nn.scaled import scaled_matmul as scaled_matmul
 else:
-    __getattr__, __dir__ = _on_demand(__name__, "initializers")
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        "initializers",
+        elsewhere={"olympus_core.library.nn.scaled": ("scaled_matmul",)},
+    )

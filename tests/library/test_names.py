@@ -7,11 +7,13 @@ import inspect
 from typing import Any
 
 import jax
+import jax.extend.random
 import jax.scipy.stats
 import numpy as np
 import pytest
 
 import olympus as ox
+import olympus.extend.random
 from tests.library.oracle import check, row
 
 DISTRIBUTIONS = [name for name, value in vars(jax.scipy.stats).items() if inspect.ismodule(value)]
@@ -34,6 +36,7 @@ NAMESPACES = [
     ".experimental.topologies",
     ".extend",
     ".extend.linear_util",
+    ".extend.random",
     ".ffi",
     ".flatten_util",
     ".image",
@@ -179,6 +182,37 @@ def test_functions_of_random() -> None:
             lambda jnp, key: PACKAGE[jnp].random.generalized_normal(key, 1.5, (50,)),
             KEY, rtol=1e-4),
     ])  # fmt: skip
+
+
+def extended(function: Any) -> Any:
+    """Return a row's function, which gets the module `extend.random` of either package."""
+    return lambda jnp, *args: function(PACKAGE[jnp].extend.random, *args)
+
+
+def test_functions_of_extend_random() -> None:
+    words = np.arange(7, dtype=np.uint32)
+    check([
+        row(f"threefry_2x32 {counts.shape}", extended(lambda m, k, c: m.threefry_2x32(k, c)),
+            KEY, counts)
+        for counts in (words, words[:6].reshape(2, 3), words[:0], words[5])
+    ])  # fmt: skip
+    for name in ("threefry_prng_impl", "rbg_prng_impl", "unsafe_rbg_prng_impl"):
+        for seed in (3, np.arange(3), np.arange(6).reshape(2, 3)):
+            keys = []
+            for package in (ox, jax):
+                module = package.extend.random
+                impl = getattr(module, name)
+                keys.append(package.random.key_data(module.random_seed(seed, impl)))
+                keys.append(package.random.key_data(module.seed_with_impl(impl, seed)))
+                assert package.random.key(3, impl=impl).dtype == package.random.key_dtype(impl)
+            assert all(np.array_equal(keys[0], x) for x in keys)
+    for package in (ox, jax):
+        with pytest.raises(TypeError, match="requires uint32 arguments, got"):
+            package.extend.random.threefry_2x32(KEY, np.arange(3))
+        with pytest.raises(TypeError, match="seed must be an integer"):
+            package.extend.random.random_seed(1.5, package.extend.random.rbg_prng_impl)
+    with pytest.raises(ValueError, match="an implementation of keys"):
+        ox.extend.random.random_seed(1, "rbg")
 
 
 TREE = {"b": [1, 2], "a": (3, {"c": 4})}

@@ -356,3 +356,35 @@ def test_standardize_takes_arrays_of_real_values() -> None:
         ox.nn.standardize([1.0, 2.0])
     with pytest.raises(ValueError, match="real values"):
         ox.nn.standardize(X + 1j)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_scaled_matmul_is_that_of_scaled_operands(dtype: str) -> None:
+    """JAX compiles it for GPUs of one kind only, so the reference is NumPy's."""
+    a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(40.0).reshape(2, 5, 4) - 7
+    a_scales, b_scales = 1 + np.arange(12.0).reshape(2, 3, 2), 2 - np.arange(20.0).reshape(2, 5, 2)
+    given = [ox.numpy.asarray(x, "float32") for x in (a, b, a_scales, b_scales)]
+    expected = (a * a_scales.repeat(2, 2)) @ (b * b_scales.repeat(2, 2)).transpose(0, 2, 1)
+    for function in (ox.nn.scaled_matmul, ox.jit(ox.nn.scaled_matmul, static_argnums=4)):
+        result = function(*given, dtype)
+        assert result.dtype == dtype
+        rtol = 1e-6 if dtype == "float32" else 4e-3
+        np.testing.assert_allclose(np.asarray(result, np.float64), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3, 4), (5, 4), (3, 2), (5, 2)),
+        ((2, 3, 4), (3, 5, 4), (2, 3, 2), (3, 5, 2)),
+        ((2, 3, 4), (2, 5, 8), (2, 3, 2), (2, 5, 2)),
+        ((2, 3, 4), (2, 5, 4), (2, 3, 2), (2, 5, 1)),
+        ((2, 3, 4), (2, 5, 4), (2, 3, 2), (2, 4, 2)),
+    ],
+)
+def test_scaled_matmul_refuses_operands_that_do_not_fit(shapes: Any) -> None:
+    for package in (ox, jax):
+        with pytest.raises(ValueError, match="scaled_matmul requires"):
+            package.nn.scaled_matmul(*[np.ones(s, np.float32) for s in shapes])
+    with pytest.raises(ValueError, match="4 elements into 3 equal blocks"):
+        ox.nn.scaled_matmul(*[np.ones((1, 1, n), np.float32) for n in (4, 4, 3, 3)])
