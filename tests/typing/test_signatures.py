@@ -117,6 +117,8 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.ref.set": ("idx", "an index"),
     "olympus.ref.swap": ("idx", "an index"),
     "olympus.stages.StagedFunction.threaded": ("args kwargs", "trees"),
+    "olympus.stages.Wrapped.lower": ("args kwargs", "trees"),
+    "olympus.stages.Wrapped.trace": ("args kwargs", "trees"),
     "olympus.device_put": ("x device src donate may_alias return", "a tree"),
     "olympus.eval_shape": (
         "args kwargs return",
@@ -149,6 +151,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.linear_transpose": ("primals return", "the arguments of a user's function"),
     "olympus.linearize": ("primals return", "the arguments of a user's function"),
     "olympus.make_jaxpr": ("return", "the tree of shapes of a user's function"),
+    "olympus.make_user_context": ("default_value", "a value of the program"),
     "olympus.make_olympuspr": ("return", "the tree of shapes of a user's function"),
     "olympus.numpy.fromfile": ("args kwargs", "those of numpy.fromfile"),
     "olympus.numpy.load": ("args kwargs return", "those of numpy.load, and what the file has"),
