@@ -1,6 +1,7 @@
 """The stages of ahead-of-time compilation, with their arguments and memory."""
 
 from olympus_core.analysis.hlo.cpu_peaks import this_cpu as this_cpu
+from olympus_core.base import tree as _array_trees
 from olympus_core.blocks.outline import Block as Block
 from olympus_core.execution.compilation import Linalg as Linalg
 from olympus_core.execution.compilation import Repeats as Repeats
@@ -25,3 +26,6 @@ from olympus_core.xla import optimize_options as optimize_options
 from olympus_core.xla import shipped_devices as shipped_devices
 from olympus_core.xla import shipped_tpus as shipped_tpus
 from olympus_core.xla import topologies as topologies
+
+#: trees whose leaves are the arrays of programs: the words of random keys
+array_trees = _array_trees

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import olympus
-from olympus import tree
 from olympus.artifact import Bundle, load
 from olympus.errors import EntryError, UsageError
 from olympus.interop import bundles
 from olympus.stages import ArgInfo
+from olympus.stages import array_trees as tree
 from olympus.tree_util import keystr
 from olympus_cli.frontends.program_files import ProgramOfFile, check_file, with_donated
 from olympus_cli.spec.entries import ProgramFile

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import olympus
-from olympus import tree
 from olympus.errors import ShardingError, UsageError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
+from olympus.stages import array_trees as tree
 from olympus.tree_util import keystr
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
 from olympus_cli.spec.model import ShapeSpec, TargetSpec
@@ -120,7 +120,7 @@ def _parts(result: Any) -> dict[Any, tuple[tuple[Any, ...], Any]]:
 
     Positions are strings, like the keys of a table in olympus.toml.
     """
-    leaves = tree.leaves_with_path(result, is_leaf=lambda part: part is not result)
+    leaves, _ = tree.flatten_with_path(result, is_leaf=lambda part: part is not result)
     if isinstance(result, dict):
         return {getattr(path[0], "key", i): (path, part) for i, (path, part) in enumerate(leaves)}
     return {str(i): (path, part) for i, (path, part) in enumerate(leaves)}
@@ -129,7 +129,7 @@ def _parts(result: Any) -> dict[Any, tuple[tuple[Any, ...], Any]]:
 def _one_for_all(
     declared: ShardingSpec, result: Any, place: _Place, spec: TargetSpec
 ) -> list[NamedSharding | None]:
-    leaves = tree.leaves_with_path(result)
+    leaves, _ = tree.flatten_with_path(result)
     for path, struct in leaves:
         array = f"{place.label(path)} ({ShapeSpec(str(struct.dtype), struct.shape)})"
         misfit = misfit_of(struct.shape, declared, spec.mesh, array)

@@ -17,6 +17,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus.extend import mark_caller
 from olympus.sharding import expect_devices
+from olympus.stages import array_trees as tree
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Binding, Static, bind
 from olympus_cli.frontends.containers import ArgumentPart, container, container_class
@@ -173,7 +174,7 @@ class Traceable:
 
     def _is_leaf(self, value: Any) -> bool:
         """Return True for an object that is not a container of arrays."""
-        leaves = olympus.tree.leaves(value)
+        leaves = tree.leaves(value)
         return len(leaves) == 1 and leaves[0] is value
 
     def _argument(self, name: str, value: Static | ArgSpec) -> Any:
@@ -327,7 +328,7 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
 
     with blaming(_name(call.func), defined_at(call.func)):
         shapes = olympus.eval_shape(evaluated)
-    return olympus.tree.map(_with_sharding, shapes, own[0])
+    return tree.map(_with_sharding, shapes, own[0])
 
 
 def _with_sharding(shape: olympus.ShapeDtypeStruct, own: Any) -> olympus.ShapeDtypeStruct:
@@ -354,7 +355,7 @@ def named_leaves(value: Tree) -> list[tuple[str, Any]]:
     >>> named_leaves([{"w": 1}])
     [("[0]['w']", 1)]
     """
-    leaves = olympus.tree.leaves_with_path(value)
+    leaves, _ = tree.flatten_with_path(value)
     return [(olympus.tree_util.keystr(path), leaf) for path, leaf in leaves]
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import olympus
-from olympus import tree
 from olympus.errors import BackendError, CompileError
 from olympus.sharding import expect_devices, more_devices
 from olympus.stages import ArgInfo
+from olympus.stages import array_trees as tree
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec

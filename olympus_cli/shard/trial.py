@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import olympus
-from olympus import tree
 from olympus.errors import CompileError
 from olympus.sharding import NamedSharding
+from olympus.stages import array_trees as tree
 from olympus_cli.frontends.program_source import ProgramSource
 from olympus_cli.frontends.python import Traceable
 from olympus_cli.program.stages import Program

@@ -90,7 +90,7 @@ OURS = {
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
         *("checked_options", "driver_digest", "device_config", "device_model", "optimize_options"),
         *("is_attached", "shipped_devices", "shipped_tpus", "this_cpu", "topologies"),
-        *("fixed_sizes", "formula_value"),
+        *("array_trees", "fixed_sizes", "formula_value"),
     },
 }
 IMPORTED = (

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import olympus
-from olympus import tree
+from olympus.stages import array_trees as tree
 from olympus_cli.bench.measure.steady import Clock
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable

@@ -12,7 +12,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus import lax
 from olympus.errors import ArtifactError, UsageError
-from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
+from olympus.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 from olympus_core import xla
 from olympus_core.analysis.cost.cost import cost_of_module
 from olympus_core.analysis.hlo.collectives import collectives_of
@@ -154,7 +154,7 @@ GRID = (2, 4), ("data", "model")
 
 @pytest.mark.parametrize("kind", [olympus.make_mesh, AbstractMesh])
 def test_axes_of_the_mesh_of_a_shard_map_are_named(kind):
-    mesh = kind(*GRID)
+    mesh = kind(*GRID, axis_types=(AxisType.Auto,) * 2)
     f = olympus.shard_map(
         lambda x: lax.psum(x, "model"), mesh=mesh, in_specs=P("data", "model"), out_specs=P("data")
     )
