@@ -97,6 +97,8 @@ class Context(threading.local):
     keeps_indices: TracedValue[bool] = False
     #: the functions that get values of mutable references, innermost last, and searches for them
     reference_frames: Value[tuple[Any, ...]] = ()
+    #: the number of reads of mutable references so far
+    reference_reads: Value[int] = 0
     #: the contexts of programs, each with its value, outermost first
     user_contexts: TracedValue[tuple[tuple[Any, Any], ...]] = ()
     #: the `Source` of operations, in place of the user's line

@@ -2,7 +2,7 @@
 
 The IR has no references.  While Python runs, a reference holds its current value, which may be
 traced.  A function that is staged gets the values of the references that it uses as more arguments,
-and returns their new values as more results; `binding` makes the references hold the former inside.
+and returns their new values as more results; inside, the references hold the former (`Threaded`).
 Which references a function uses is found by staging it once more, and only while references exist.
 """
 
@@ -27,7 +27,7 @@ from olympus_core.transforms.staging import live, stage
 
 def exist() -> bool:
     """Return True if the process has a reference."""
-    return live.references > 0
+    return bool(live)
 
 
 class AbstractRef:
@@ -60,14 +60,14 @@ class Reference:
     __slots__ = ("__weakref__", "_depth", "_trace", "_value", "inner_aval")
 
     def __init__(self, value: Array) -> None:
-        live.references += 1
+        live.add(id(self))
         self.inner_aval = value.aval.without_sharding()
         self._value = value
         self._trace = trace.current_trace()
         self._depth = len(state.reference_frames)
 
     def __del__(self) -> None:
-        live.references -= 1
+        live.discard(id(self))
 
     @property
     def aval(self) -> AbstractRef:
@@ -115,7 +115,7 @@ class Reference:
     @property
     def value(self) -> Array:
         """The current value."""
-        live.reads += 1
+        state.reference_reads += 1
         for frame in reversed(state.reference_frames[self._depth :]):
             if frame.is_search:
                 frame.used.setdefault(self)
@@ -261,16 +261,22 @@ def used_by(
     avals = tuple([x if isinstance(x, ShapedArray) else get_aval(x) for x in leaves])
     used: dict[Reference, None] = {}
     for fun in functions:
-        known = _without_references.setdefault(fun, set())
-        key = (in_tree, avals, surroundings())
+        known, key = _known(fun), (in_tree, avals, surroundings())
         if key in known:
             continue
-
         mine = used_in(functools.partial(_stage_for_search, fun, avals, in_tree))
         used |= dict.fromkeys(mine)
         if not mine:
             known.add(key)
     return list(used)
+
+
+def _known(fun: Callable[..., Any]) -> set[Any]:
+    """Return the kinds of arguments for which a function uses no references, as far as known."""
+    try:
+        return _without_references.setdefault(fun, set())
+    except TypeError:  # it has no hash or no weak references
+        return set()
 
 
 def _stage_for_search(

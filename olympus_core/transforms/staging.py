@@ -243,14 +243,8 @@ _IDENTITY: Any = object.__eq__
 _staged: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-class _Live:
-    """The number of mutable references of the process, and that of their reads so far."""
-
-    references = 0
-    reads = 0
-
-
-live = _Live()
+#: the identities of the mutable references of the process: adding and removing are atomic
+live: set[int] = set()
 
 
 def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
@@ -268,9 +262,9 @@ def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     except TypeError:  # it has no weak references, or the key is not hashable
         return make()
     if staged is None:
-        reads = live.reads
+        reads = state.reference_reads
         staged = make()
-        is_constant = live.reads == reads  # the value of a reference changes
+        is_constant = state.reference_reads == reads  # the value of a reference changes
         if is_constant and not any(isinstance(c, Tracer) for c in staged.consts):
             programs[key] = staged
     return staged

@@ -136,6 +136,8 @@ class _KeysAt:
         return _KeysAt(self.keys, index)
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # a protocol of Python
+            raise AttributeError(name)
         raise DTypeError(
             f"Cannot interpret '{self.keys.dtype}' as a data type: keys have no '{name}'"
         )
