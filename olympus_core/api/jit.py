@@ -42,12 +42,18 @@ class Jit(StagedFunction[_P, _R]):
 
         Raises UnsupportedError for a function that uses mutable references from outside.
         """
-        if references.exist() and self.threaded(args, kwargs).function is not None:
+        if not references.exist():
+            return self._trace(args, kwargs)
+        traced: list[Traced] = []
+        uses = references.has_references((args, kwargs)) or references.used_in(
+            lambda: traced.append(self._trace(args, kwargs))
+        )
+        if uses:
             raise UnsupportedError(
                 f"'{self.name}' uses mutable references from outside, which a built program cannot",
                 hint="take arrays as arguments, and return their new values",
             )
-        return self._trace(args, kwargs)
+        return traced[0]
 
     def trace_references(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -56,10 +62,16 @@ class Jit(StagedFunction[_P, _R]):
 
         Also return True if there are any: the result is then the second part of a pair.
         """
-        if references.exist():
+        traced: list[Traced] = []
+        if references.exist() and (
+            references.has_references((args, kwargs))
+            or references.used_in(lambda: traced.append(self._trace(args, kwargs)))
+        ):
             function, args, kwargs, _ = self.threaded(args, kwargs)
-            if function is not None:
-                return Jit(function.fun, function.options)._trace(args, kwargs), True
+            assert function is not None
+            return Jit(function.fun, function.options)._trace(args, kwargs), True
+        if traced:
+            return traced[0], False
         return self._trace(args, kwargs), False
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:

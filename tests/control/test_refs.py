@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -14,6 +14,15 @@ import pytest
 
 import olympus as ox
 from olympus_core.transforms import references
+
+
+@pytest.fixture(autouse=True)
+def no_reference_is_left() -> Iterator[None]:
+    """Free references that programs in caches have: while any exist, functions are searched."""
+    yield
+    ox.clear_caches()
+    gc.collect()
+
 
 PROGRAMS: list[Callable[[Any], Any]] = []
 
