@@ -3,8 +3,8 @@
 A submodule, or the module that has a name, is imported at the first access (PEP 562): parts that
 few programs need (linear algebra, transforms) then cost the others nothing.  A name that the
 package does not have is an AttributeError, which gives the reason if the API has that name. The
-names of the API are in `api_names.toml`, from which docs/explanation/differences.md is generated
-too; it is read only for an error.
+names of the API are in `api_names.toml`, and the reasons in `absent_names.toml`, from which
+docs/explanation/differences.md is generated too. They are read only for an error.
 """
 
 from __future__ import annotations
@@ -13,39 +13,83 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-_PENDING = "it is not there yet"
 _WHERE = "see docs/explanation/differences.md"
 
 
-@functools.cache
-def api() -> dict[str, Any]:
-    """Return `api_names.toml`: each namespace's `names`, and the `absent` ones with reasons."""
+def _table(name: str) -> dict[str, Any]:
+    """Return a file of this folder, parsed."""
     import importlib.resources  # imported here because only an error needs it
     import tomllib
 
-    text = (
-        importlib.resources.files("olympus_core.base").joinpath("api_names.toml").read_text("utf-8")
-    )
-    return tomllib.loads(text)
+    files = importlib.resources.files("olympus_core.base")
+    return tomllib.loads(files.joinpath(name).read_text("utf-8"))
+
+
+@functools.cache
+def api() -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the versions of JAX that have each public name, by namespace and name.
+
+    The versions are empty for a name that all supported versions have.
+    """
+    found = {}
+    for namespace, entry in _table("api_names.toml")["namespaces"].items():
+        names: dict[str, tuple[str, ...]] = dict.fromkeys(entry["names"].split(), ())
+        for version, more in entry["only"].items():
+            for name in more.split():
+                names[name] = (*names.get(name, ()), version)
+        found[namespace] = names
+    return found
+
+
+def api_versions() -> list[str]:
+    """Return the versions of JAX whose names are listed, oldest first."""
+    return list(_table("api_names.toml")["versions"])
+
+
+class Absence(NamedTuple):
+    """A reason with the absent names in full, the names of past versions, and whole packages."""
+
+    why: str
+    names: tuple[str, ...]
+    former: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+@functools.cache
+def absences() -> list[Absence]:
+    """Return the groups of `absent_names.toml`."""
+    return [
+        Absence(
+            group["why"],
+            _full_names(group.get("names", {})),
+            _full_names(group.get("former", {})),
+            tuple(group.get("packages", "").split()),
+        )
+        for group in _table("absent_names.toml")["absent"]
+    ]
+
+
+def _full_names(by_namespace: dict[str, str]) -> tuple[str, ...]:
+    return tuple(f"{x}.{name}" for x, names in by_namespace.items() for name in names.split())
 
 
 def why_absent(namespace: str, name: str) -> str | None:
     """Return the reason that `namespace` has no `name`; None if the API has no such name.
 
-    >>> print(why_absent("olympus", "distributed"))
-    programs of several processes are not part of this version (see docs/explanation/differences.md)
+    >>> print(why_absent("olympus.experimental", "jax2tf"))
+    TensorFlow is not a frontend of OLYMPUS (see docs/explanation/differences.md)
     """
-    table = api().get(namespace, {})
-    for group in table.get("absent", ()):
-        if name in group["names"].split():
-            return f"{group['why']} ({_WHERE})"
     full = f"{namespace}.{name}"
-    known = name in table.get("names", "").split() or any(
-        path == full or path.startswith(f"{full}.") for path in api()
-    )
-    return f"{_PENDING} ({_WHERE})" if known else None
+    some = api().get(namespace, {}).get(name, ())
+    since = f"; JAX has it in version {' and '.join(some)}" if some else ""
+    for why, names, former, packages in absences():
+        if full in names or full in former or any(f"{full}.".startswith(f"{x}.") for x in packages):
+            return f"{why}{since} ({_WHERE})"
+        if any(x.startswith(f"{full}.") for x in names):  # a module without one of its names
+            return f"{why} ({_WHERE})"
+    return None
 
 
 def on_demand(

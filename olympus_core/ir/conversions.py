@@ -13,7 +13,7 @@ import math
 from types import FrameType, ModuleType
 from typing import Any
 
-from olympus_core.base.lazy_modules import api
+from olympus_core.base.lazy_modules import absences, api
 from olympus_core.base.regular_files import source_line
 
 _TAKES = "which takes traced arrays"
@@ -116,9 +116,9 @@ def _counterpart(function: Any) -> str | None:
 
 def _is_absent(namespace: str, name: str) -> bool:
     """Return True if a public namespace does not have a function."""
-    table = api().get(namespace, {})
-    left_out = [name for group in table.get("absent", ()) for name in group["names"].split()]
-    return name not in table.get("names", "").split() or name in left_out
+    full = f"{namespace}.{name}"
+    is_known = name in api().get(namespace, {})
+    return not is_known or any(full in group.names for group in absences())
 
 
 def _called(around: list[ast.expr], frame: FrameType | None) -> Any:

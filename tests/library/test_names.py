@@ -3,76 +3,22 @@
 from __future__ import annotations
 
 import importlib
-import inspect
+import importlib.util
 from typing import Any
 
 import jax
 import jax.extend.random
-import jax.scipy.stats
 import numpy as np
 import pytest
 
 import olympus as ox
 import olympus.extend.random
+from olympus_core.base.lazy_modules import absences, api, api_versions, why_absent
 from tests.library.oracle import check, row
+from tools.api_names import names_of_installed, names_of_version
 
-DISTRIBUTIONS = [name for name, value in vars(jax.scipy.stats).items() if inspect.ismodule(value)]
-NAMESPACES = [
-    "",
-    ".ad_checkpoint",
-    ".api_util",
-    ".custom_batching",
-    ".custom_derivatives",
-    ".debug",
-    ".distributed",
-    ".dlpack",
-    ".example_libraries.optimizers",
-    ".example_libraries.stax",
-    ".experimental.jet",
-    ".experimental.mesh_utils",
-    ".experimental.multihost_utils",
-    ".experimental.ode",
-    ".experimental.sparse",
-    ".experimental.topologies",
-    ".extend",
-    ".extend.linear_util",
-    ".extend.random",
-    ".ffi",
-    ".flatten_util",
-    ".image",
-    ".interpreters.ad",
-    ".interpreters.batching",
-    ".interpreters.mlir",
-    ".interpreters.partial_eval",
-    ".lax",
-    ".lax.linalg",
-    ".monitoring",
-    ".nn",
-    ".nn.initializers",
-    ".numpy",
-    ".numpy.fft",
-    ".numpy.linalg",
-    ".ops",
-    ".profiler",
-    ".random",
-    ".scipy.cluster.vq",
-    ".scipy.fft",
-    ".scipy.integrate",
-    ".scipy.interpolate",
-    ".scipy.linalg",
-    ".scipy.ndimage",
-    ".scipy.optimize",
-    ".scipy.signal",
-    ".scipy.sparse.linalg",
-    ".scipy.spatial.transform",
-    ".scipy.special",
-    ".scipy.stats",
-    *(f".scipy.stats.{name}" for name in DISTRIBUTIONS),
-    ".stages",
-    ".test_util",
-    ".tree",
-    ".tree_util",
-]
+#: the names of JAX that are absent for a reason
+ABSENT = {name for group in absences() for name in group.names}
 OURS = {
     ".lax": {"pvary"},  # a name of JAX until 0.10
     "": {
@@ -84,7 +30,19 @@ OURS = {
         "interop",  # an attribute once one of its modules is imported
         "source_root",
     },
+    ".core": {  # names of `extend.core` too, some of which JAX had here
+        *("ClosedJaxpr", "DropVar", "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn"),
+        *("Literal", "Primitive", "Var", "check_jaxpr", "concrete_or_error", "get_aval"),
+        *("is_constant_dim", "is_symbolic_dim", "jaxpr_as_fun", "jaxprs_in_params"),
+        *("new_jaxpr_eqn", "subjaxprs", "valid_jaxtype"),
+    },
+    ".experimental": {"enable_x64", "disable_x64"},  # names of JAX until 0.9
+    ".export": {"SymbolicDim"},
     ".extend": {"mark_caller"},
+    ".extend.core": {
+        *("AbstractValue", "Atom", "ShapedArray", "Trace", "Tracer", "eval_jaxpr", "get_aval"),
+    },
+    ".sharding": {"MOST_DEVICES", "expect_devices", "more_devices", "topology_devices"},
     ".stages": {
         "Linalg",
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
@@ -105,14 +63,64 @@ MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)
 INTS = np.asarray([5, 3, 5, 1, 3], np.int32)
 
 
-@pytest.mark.parametrize("namespace", NAMESPACES)
+def members(namespace: str) -> set[str]:
+    """Return the public names of a namespace; none if its module is absent."""
+    try:
+        module = importlib.import_module(namespace)
+    except ModuleNotFoundError as error:
+        assert error.name and namespace.startswith(error.name)
+        return set()
+    lazy = {name for name in api().get(namespace, ()) if hasattr(module, name)}
+    return {name for name in dir(module) if not name.startswith("_")} | lazy
+
+
+def is_submodule(namespace: str, name: str) -> bool:
+    """Return True if a member of a namespace is a module of JAX, not imported so far perhaps."""
+    try:
+        return (
+            importlib.util.find_spec(f"jax{namespace.removeprefix('olympus')}.{name}") is not None
+        )
+    except ModuleNotFoundError:  # the namespace is not a package
+        return False
+
+
+def test_a_name_of_jax_is_present_or_absent_for_a_reason() -> None:
+    mine = {f"{x}.{name}" for x in api() for name in members(x)}
+    listed = {f"{x}.{name}" for x, names in api().items() for name in names}
+    assert not listed - mine - ABSENT, "neither present nor in absent_names.toml"
+    assert not ABSENT & mine, "present, and in absent_names.toml"
+    assert not ABSENT - listed, "in absent_names.toml, and no name of JAX"
+    for group in absences():
+        assert not any(members(package) for package in group.packages)
+        assert not {*group.former} & (mine | listed)
+
+
+def test_the_list_has_the_names_of_the_installed_jax() -> None:
+    if jax.__version__ in api_versions():
+        assert names_of_version(jax.__version__) == names_of_installed()
+
+
+@pytest.mark.parametrize("namespace", sorted({*api()} - {"olympus.errors", "olympus.typing"}))
 def test_every_name_is_a_name_of_jax_or_listed(namespace: str) -> None:
-    mine = importlib.import_module(f"olympus{namespace}")
-    theirs = importlib.import_module(f"jax{namespace}")
-    for module in IMPORTED if not namespace else ():
+    for module in IMPORTED if namespace == "olympus" else ():
         importlib.import_module(module)
-    names = {name for name in dir(mine) if not name.startswith("_")} - OURS.get(namespace, set())
-    assert not {name for name in names if not hasattr(theirs, name)}
+    try:
+        theirs = set(dir(importlib.import_module(namespace.replace("olympus", "jax", 1))))
+    except ModuleNotFoundError:
+        theirs = set()
+    others = OURS.get(namespace.removeprefix("olympus"), set())
+    own = {x for x in members(namespace) if not is_submodule(namespace, x)}
+    assert not own - theirs - set(api()[namespace]) - others
+
+
+def test_the_error_for_a_name_of_one_version_names_it() -> None:
+    name, known = next(
+        (full, api()[full.rpartition(".")[0]][full.rpartition(".")[2]])
+        for full in sorted(ABSENT)
+        if api()[full.rpartition(".")[0]][full.rpartition(".")[2]] == ("0.12.0.1",)
+    )
+    namespace, _, last = name.rpartition(".")
+    assert known and f"JAX has it in version {known[0]} (" in str(why_absent(namespace, last))
 
 
 def test_aliases_are_the_same_objects() -> None:
@@ -240,10 +248,10 @@ def test_functions_of_trees() -> None:
 
 
 def test_wrapped_functions_and_decisions_of_policies() -> None:
+    assert ox.stages.CompilerOptions == dict[str, str | bool]
     for package in ("olympus", "jax"):
         stages = importlib.import_module(f"{package}.stages")
         names = importlib.import_module(f"{package}.ad_checkpoint")
         assert isinstance(importlib.import_module(package).jit(abs), stages.Wrapped)
         assert not isinstance(abs, stages.Wrapped)
-        assert stages.CompilerOptions == dict[str, str | bool]
         assert names.Offloadable("device", dst="pinned_host") == ("device", "pinned_host")
