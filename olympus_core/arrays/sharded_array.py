@@ -25,6 +25,7 @@ from olympus_core.base.errors import (
 from olympus_core.placement.mesh import as_tuple
 from olympus_core.placement.sharding import (
     Index,
+    NamedSharding,
     Sharding,
     SingleDeviceSharding,
     typed_sharding,
@@ -82,6 +83,24 @@ class ShardedArray(DeviceArray):
             value = self._numpy = self._assembled()
         return value
 
+    @property
+    def _is_unreduced(self) -> bool:
+        sharding = self._sharding
+        return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if self._is_unreduced else super().__format__(spec)
+
+    def __str__(self) -> str:
+        return repr(self) if self._is_unreduced else super().__str__()
+
+    def __repr__(self) -> str:
+        if not self._is_unreduced:
+            return super().__repr__()
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}"
+        return f"Array(shape={self.aval.shape}, {dtype}, sharding={self._sharding})"
+
     def _assembled(self) -> np.ndarray[Any, Any]:
         shards = xla.shard_buffers(self.buffer)
         if self._sharding.is_fully_replicated:
@@ -102,7 +121,10 @@ class ShardedArray(DeviceArray):
         shape = self.aval.shape
         shard_aval = self.aval.without_sharding().update(shape=self._sharding.shard_shape(shape))
         places = self._sharding.tiling(self.aval.ndim).places
-        indices, devices = self._sharding.indices(shape), self._sharding.devices
+        tiled = self._sharding
+        if isinstance(tiled, NamedSharding) and tiled.unreduced:
+            tiled = tiled.update(spec=tiled.spec.partitions)
+        indices, devices = tiled.indices(shape), tiled.devices
         return [
             Shard(
                 device,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olympus_core import xla
-from olympus_core.base.errors import UsageError
+from olympus_core.base.errors import UnsupportedError, UsageError
 from olympus_core.execution.spmd import leaves_open, on_devices
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh
 from olympus_core.placement.sharding import (
@@ -82,6 +82,11 @@ def without_devices(sharding: Sharding | None, ndim: int) -> StoredSharding | No
         return None
     if not isinstance(sharding, NamedSharding):
         return sharding.tiling(ndim)
+    if sharding.spec.has_sets:
+        raise UnsupportedError(
+            f"a bundle has no arguments or results with unreduced or reduced axes: {sharding.spec}",
+            hint="sum them in the program, by olympus.sharding.reshard(x, P(...))",
+        )
     names = _names(sharding.mesh)
     spec = [tuple(names[axis] for axis in sharding.spec.axes(i)) for i in range(len(sharding.spec))]
     return NamedSharding(_abstract(sharding.mesh), PartitionSpec(*spec))

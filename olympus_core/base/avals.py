@@ -92,23 +92,30 @@ class ShapedArray:
 
     def short_name(self) -> str:
         """Return the type as the IR prints it: `f32[8,128]`, or `f32[8@data,128]`."""
-        name = f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]"
-        return name + self._varying() if self.vma else name
+        return f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]{self._axes()}"
 
     def long_name(self) -> str:
         """Return the type as messages to the user have it: `float32[8,128]`."""
-        name = f"{dtypes.long_name(self.dtype)}[{self._dimensions()}]"
-        return name + self._varying() if self.vma else name
+        return f"{dtypes.long_name(self.dtype)}[{self._dimensions()}]{self._axes()}"
 
     def _dimensions(self) -> str:
         sizes = map(str, self.shape)
         if self.explicit is None:
             return ",".join(sizes)
-        return ",".join(map(_dimension_text, sizes, self.explicit.spec))
+        return ",".join(map(_dimension_text, sizes, self.explicit.spec.partitions))
 
-    def _varying(self) -> str:
-        axes = ",".join(sorted(map(str, self.vma)))
-        return f"{{V:({axes})}}" if len(self.vma) > 1 else f"{{V:{axes}}}"
+    def _axes(self) -> str:
+        """Return the text of the varying, unreduced and reduced axes: `{V:x, U:(y,z)}`."""
+        spec = None if self.explicit is None else self.explicit.spec
+        if not self.vma and not (spec is not None and spec.has_sets):
+            return ""
+        sets = {"V": sorted(self.vma, key=str)}
+        if spec is not None:
+            names = self.explicit.mesh.axis_names
+            sets |= {"U": [n for n in names if n in spec.unreduced]}
+            sets |= {"R": [n for n in names if n in spec.reduced]}
+        texts = [(k, ",".join(map(str, v)), len(v)) for k, v in sets.items() if v]
+        return f"{{{', '.join([f'{k}:({t})' if n > 1 else f'{k}:{t}' for k, t, n in texts])}}}"
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return the text of shape and dtype: `float32[8,128]`, or `f32[8,128]`."""
@@ -130,11 +137,33 @@ class ShapedArray:
             return self
         return shaped(self.shape, self.dtype, self.weak_type, self.vma)
 
+    @property
+    def is_whole(self) -> bool:
+        """True if no explicit axis splits it, and none is unreduced or reduced."""
+        if self.explicit is None:
+            return True
+        spec = self.explicit.spec
+        return not spec.has_sets and all(e is None for e in spec.partitions)
+
+    def is_same_as(self, other: ShapedArray) -> bool:
+        """Return True for equal types; a sharding that splits nothing equals none."""
+        if self is other:
+            return True
+        return (
+            self.is_whole and other.is_whole and self.without_sharding() is other.without_sharding()
+        )
+
     def with_sharding(self, explicit: Any) -> ShapedArray:
         """Return the same type with another sharding along explicit axes; None for none."""
         if explicit is self.explicit:
             return self
         return shaped(self.shape, self.dtype, self.weak_type, self.vma, explicit)
+
+    def with_cotangent_sharding(self) -> ShapedArray:
+        """Return the same type, with unreduced axes for reduced ones, and the other way round."""
+        if self.explicit is None or not self.explicit.spec.has_sets:
+            return self
+        return self.with_sharding(self.explicit.update(spec=self.explicit.spec.of_cotangent))
 
     def without_axis(self, axis: int) -> ShapedArray:
         """Return the type of an array without a dimension."""
@@ -142,7 +171,7 @@ class ShapedArray:
         if self.explicit is None:
             return aval
         spec = self.explicit.spec.partitions
-        return aval.with_sharding(self.explicit.update(spec=spec[:axis] + spec[axis + 1 :]))
+        return aval.with_sharding(self.explicit.with_partitions(spec[:axis] + spec[axis + 1 :]))
 
     def with_axis(self, axis: int, size: int, entry: Any = None) -> ShapedArray:
         """Return the type of an array with one more dimension, split along the axes `entry`."""
@@ -150,7 +179,9 @@ class ShapedArray:
         if self.explicit is None:
             return aval
         spec = self.explicit.spec.partitions
-        return aval.with_sharding(self.explicit.update(spec=(*spec[:axis], entry, *spec[axis:])))
+        return aval.with_sharding(
+            self.explicit.with_partitions((*spec[:axis], entry, *spec[axis:]))
+        )
 
     def update(
         self,

@@ -9,12 +9,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from olympus_core.arrays.mesh_context import concrete_like
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import Source, function_name
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.placement.sharding import in_auto_axes
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
+from olympus_core.primitives.sharding import reshard_p
 from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
@@ -95,7 +98,9 @@ def _with_leading(
 
 
 def convert_outputs(program: Olympuspr, avals: Sequence[ShapedArray]) -> Olympuspr:
-    """Return the program with results converted if they differ from `avals` in weak type only."""
+    """Return the program with results of the types `avals`, where they differ only in weak type,
+    or in a sharding that splits nothing.
+    """
     if all(a is b for a, b in zip(program.out_avals, avals, strict=True)):
         return program
     return _converted(program, tuple(avals))
@@ -108,21 +113,37 @@ def _converted(program: Olympuspr, avals: tuple[ShapedArray, ...]) -> Olympuspr:
         if atom.aval is aval:
             outs.append(atom)
             continue
-        var = Var(aval)
-        params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
-        eqns.append(Eqn(convert_element_type_p, (atom,), (var,), params, Source(None, 0, "")))
-        outs.append(var)
+        if atom.aval.strip_weak() is not aval.strip_weak():
+            sharding = in_auto_axes(atom.aval.explicit) if aval.explicit is None else aval.explicit
+            typed = sharding.update(mesh=concrete_like(sharding.mesh))
+            var = Var(atom.aval.with_sharding(aval.explicit))
+            eqns.append(Eqn(reshard_p, (atom,), (var,), {"sharding": typed}, Source(None, 0, "")))
+            atom = var
+        if atom.aval is not aval:
+            var = Var(aval)
+            params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
+            eqns.append(Eqn(convert_element_type_p, (atom,), (var,), params, Source(None, 0, "")))
+            atom = var
+        outs.append(atom)
     return Olympuspr(program.invars, tuple(eqns), tuple(outs))
 
 
 def widen_carry(
     carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
 ) -> tuple[ShapedArray, ...]:
-    """Return the carry's types, with weak types promoted to the type that the body returns."""
+    """Return the carry's types, with weak types promoted to the type that the body returns.
+
+    A type without a sharding becomes that of an array that no axis of the mesh splits.
+    """
     return tuple(
-        a.update(dtype=b.dtype, weak_type=False) if _gives_way(a, b) else a
+        _on_mesh(a.update(dtype=b.dtype, weak_type=False) if _gives_way(a, b) else a, b)
         for a, b in zip(carry, out, strict=True)
     )
+
+
+def _on_mesh(a: ShapedArray, b: ShapedArray) -> ShapedArray:
+    is_same_whole = a.explicit is None and b.is_whole and a.shape == b.shape
+    return a.with_sharding(b.explicit) if is_same_whole else a
 
 
 def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
@@ -148,7 +169,7 @@ def check_carry(
     mismatches = [
         f"  carry{tree.keystr(path)} comes in as {a.long_name()} and goes out as {b.long_name()}"
         for path, a, b in zip(data.paths(in_tree), avals, outs, strict=True)
-        if a.strip_weak() is not b.strip_weak()
+        if not a.strip_weak().is_same_as(b.strip_weak())
     ]
     if mismatches:
         raise TransformError(

@@ -493,8 +493,8 @@ def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding 
 
 def leaves_open(sharding: Sharding) -> bool:
     """Return True if a sharding leaves a dimension to the compiler."""
-    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
-    return PartitionSpec.UNCONSTRAINED in tuple(spec)
+    spec = sharding.spec.partitions if isinstance(sharding, NamedSharding) else ()
+    return PartitionSpec.UNCONSTRAINED in spec
 
 
 def target_for(where: Placement | None) -> xla.Target:

@@ -26,7 +26,9 @@ def jax_sharding(sharding: Sharding) -> Any:
     if not isinstance(sharding, NamedSharding):
         raise ShardingError(f"a function of JAX takes shardings over a mesh, and got {sharding!r}")
     unconstrained = jax.sharding.PartitionSpec.UNCONSTRAINED
-    entries = [unconstrained if x is PartitionSpec.UNCONSTRAINED else x for x in sharding.spec]
+    entries = [
+        unconstrained if x is PartitionSpec.UNCONSTRAINED else x for x in sharding.spec.partitions
+    ]
     spec = jax.sharding.PartitionSpec(*entries)
     return jax.sharding.NamedSharding(jax_mesh(sharding.mesh), spec)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.errors import InternalError, MissingRuleError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered, most_common
 
 if TYPE_CHECKING:
@@ -230,6 +230,8 @@ class Primitive:
     is_general: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it operates along
     axis_param: ClassVar[str | None] = None
+    #: the rule for unreduced and reduced axes, called if an operand has some
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.refused)
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -289,7 +291,10 @@ class Primitive:
             return self._abstract(avals, params)
         outs = self._abstract(tuple([a.without_sharding() for a in avals]), params)
         specs = self.sharding_rule(avals, outs, params)
-        return sharding_rules.with_specs(self, avals, outs, specs)
+        pair = unreduced_rules.NONE
+        if any(a.explicit is not None and a.explicit.spec.has_sets for a in avals):
+            pair = type(self).unreduced_rule(self.name, avals)
+        return sharding_rules.with_specs(self, avals, outs, specs, pair)
 
     def sharding_rule(
         self, avals: Avals, outs: Avals, params: dict[str, Any]

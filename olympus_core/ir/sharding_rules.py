@@ -74,13 +74,18 @@ def check_context(name: str, avals: Avals, mesh: AnyMesh) -> None:
 
 
 def with_specs(
-    primitive: Primitive, avals: Avals, outs: Avals, specs: Sequence[Spec]
+    primitive: Primitive,
+    avals: Avals,
+    outs: Avals,
+    specs: Sequence[Spec],
+    pair: tuple[frozenset[Any], frozenset[Any]],
 ) -> tuple[ShapedArray, ...]:
     """Return the types of results with the shardings of their specs, on the operands' mesh.
 
-    Raises ShardingTypeError for a spec that names an axis twice, or that does not divide a result.
+    `pair` are the unreduced axes of each result, and the reduced ones. Raises ShardingTypeError for
+    a spec that names an axis twice, or that does not divide a result.
     """
-    mesh = mesh_of(primitive.name, avals)
+    mesh_of(primitive.name, avals)
     like = next(a.explicit for a in avals if a.explicit is not None)
     typed = []
     for out, spec in zip(outs, specs, strict=True):
@@ -92,7 +97,12 @@ def with_specs(
                 f"illegally sharded result: {text}",
                 hint=_HINT,
             )
-        sharding = like if like.spec.partitions == spec else like.update(mesh=mesh, spec=spec)
+        own = like.spec
+        if (own.partitions, own.unreduced, own.reduced) == (spec, *pair):
+            sharding = like
+        else:
+            new = own.update(partitions=spec, unreduced=pair[0], reduced=pair[1])
+            sharding = like.update(spec=new)
         sharding.check_shape(out.shape, f"the result of {primitive.name}")
         typed.append(out.with_sharding(sharding))
     return tuple(typed)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from olympus_core.arrays.mesh_context import abstract_mesh, concrete_like, using_mesh
 from olympus_core.arrays.sharded_array import ShardedArray, put_on
 from olympus_core.base import tree
-from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ArgumentError, ShardingError, SignatureError, TransformError
-from olympus_core.ir import trace
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import (
+    ArgumentError,
+    ShardingError,
+    ShardingTypeError,
+    SignatureError,
+    TransformError,
+)
+from olympus_core.ir import trace, unreduced_rules
+from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType
 from olympus_core.placement.sharding import (
@@ -67,7 +74,8 @@ def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedShard
 
 def _check_types(caller: str, where: NamedSharding) -> None:
     types = where.mesh._name_to_type
-    for name in [n for d in range(len(where.spec)) for n in where.spec.axes(d)]:
+    spec = where.spec
+    for name in [n for d in range(len(spec)) for n in spec.axes(d)]:
         if types[name] is not AxisType.Explicit:
             raise ShardingError(
                 f"PartitionSpec passed to {caller} cannot contain an axis with the type Auto or "
@@ -153,12 +161,77 @@ def with_out_sharding(
     sharding = explicit_sharding(name, out_sharding, (args, kwargs))
     if sharding is None:
         return fun(*args, **kwargs)
+    _check_sets(name, sharding, args, kwargs)
+    if sharding.spec.reduced and name in (*_PRODUCTS, "dot_general", "reduce_sum"):  # as in JAX
+        sharding = sharding.update(spec=sharding.spec.update(reduced=frozenset()))
     auto = in_auto_axes(sharding.update(spec=()))
     free_args, free_kwargs = tree.map(lambda x: _free(x, auto), (args, kwargs))
     with using_mesh(auto.mesh):
         out = fun(*free_args, **free_kwargs)
     result: _R = tree.map(lambda x: as_type(x, sharding), out)
     return result
+
+
+#: the contracted dimensions of the two operands of products, by their ranks
+_PRODUCTS: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "dot": lambda m, n: (m - 1, max(n - 2, 0)),
+    "matmul": lambda m, n: (m - 1, max(n - 2, 0)),
+}
+
+
+def _check_sets(name: str, sharding: NamedSharding, args: Any, kwargs: dict[str, Any]) -> None:
+    """Raise an error if an operation cannot have a result with the unreduced or reduced axes."""
+    spec = sharding.spec
+    if name == "reshape":
+        own = spec_sets(get_aval(args[0]))
+        for what, axes, wanted in zip(
+            ("unreduced", "reduced"), own, (spec.unreduced, spec.reduced), strict=True
+        ):
+            if axes != wanted:
+                raise ShardingError(
+                    f"out_sharding passed to reshape must be {what} over the same mesh axes as "
+                    f"operand: it cannot contain other {what} axes. Got out_sharding: {spec} and "
+                    f"operand type: {get_aval(args[0]).short_name()}"
+                )
+    if not spec.unreduced or len(args) < 2:
+        return
+    if name == "reduce_sum":
+        own, left = spec_of(get_aval(args[0])), spec_sets(get_aval(args[0]))[0]
+        summed = [own[d] for d in args[1] if 0 <= d < len(own)]
+        if not spec.unreduced <= {*left, *[n for e in summed for n in entry_axes(e)]}:
+            raise ShardingTypeError(
+                "out_sharding's unreduced axes should be in operand's specs that were summed over. "
+                f"Got operand={get_aval(args[0])}, axes={tuple(args[1])}, unreduced_spec={spec}"
+            )
+        return
+    avals = [get_aval(x) for x in args[:2] if isinstance(x, Array)]
+    numbers = kwargs.get("dimension_numbers", args[2] if len(args) > 2 else None)
+    if numbers is not None and name in (*_PRODUCTS, "dot_general"):
+        contracted = numbers[0]
+    elif name in _PRODUCTS and len(avals) == 2 and all(a.ndim for a in avals):
+        contracted = [(d,) for d in _PRODUCTS[name](*[a.ndim for a in avals])]
+    else:
+        return
+    specs = [tuple(spec_of(a)[d] for d in c) for a, c in zip(avals, contracted, strict=False)]
+    if any(s != specs[0] for s in specs):
+        raise ShardingTypeError(
+            "lhs and rhs contracting dims should be sharded identically when out_sharding provided "
+            f"to {name} mentions unreduced_axes. Got {', '.join(map(str, specs))}"
+        )
+    _check_summed(name, spec.unreduced, specs[0] if specs else ())
+
+
+def _check_summed(name: str, unreduced: frozenset[Any], summed: Sequence[Any]) -> None:
+    if unreduced != {n for e in summed for n in entry_axes(e)}:
+        raise ShardingTypeError(
+            f"out_sharding's unreduced axes should be equal to the contracting specs of {name}. "
+            f"Got unreduced axes={set(unreduced)} and contracting spec={tuple(summed)}"
+        )
+
+
+def spec_sets(aval: ShapedArray) -> tuple[frozenset[Any], frozenset[Any]]:
+    """Return the unreduced and the reduced axes of a type."""
+    return unreduced_rules.unchanged("", (aval,))
 
 
 def _free(x: Any, auto: NamedSharding) -> Any:

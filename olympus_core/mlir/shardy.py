@@ -69,7 +69,8 @@ class MeshTable:
             if sharding.mesh.size <= 1:
                 return None
             entries = self.entries(sharding.mesh, sharding.spec, shape)
-            return self.of_entries(self.symbol(sharding.mesh), entries)
+            more = _unreduced(sharding)
+            return self.of_entries(self.symbol(sharding.mesh), entries, more)
         if isinstance(sharding, TiledSharding):
             return self._of_tiles(sharding, len(shape))
         return None
@@ -84,7 +85,8 @@ class MeshTable:
             return None
         mesh, symbol = sharding.mesh, self.symbol(sharding.mesh)
         if not mesh.auto_axes:
-            return self.of_entries(symbol, self.entries(mesh, sharding.spec, aval.shape))
+            entries = self.entries(mesh, sharding.spec, aval.shape)
+            return self.of_entries(symbol, entries, _unreduced(sharding))
         texts = axis_texts(mesh.axis_names)
         dims = [
             "{" + ", ".join([*[texts[n] for n in sharding.spec.axes(d)], "?"]) + "}"
@@ -92,13 +94,14 @@ class MeshTable:
         ]
         whole = [texts[n] for n in mesh.explicit_axes if n in sharding.replicated_axes]
         more = f", replicated={{{', '.join(whole)}}}" if whole else ""
+        more += _unreduced(sharding)
         return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(dims)}]{more}>")
 
     def entries(self, mesh: AnyMesh, spec: PartitionSpec, shape: Sequence[int]) -> list[str]:
         """Return the text for each dimension of an array: `{"x", "y"}`, `{}`, or `{?}`."""
         sizes, texts, parts = mesh.shape, axis_texts(mesh.axis_names), []
         for d, n in enumerate(shape):
-            if d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED:
+            if d < len(spec) and spec.partitions[d] is PartitionSpec.UNCONSTRAINED:
                 parts.append("{?}")
                 continue
             names = spec.axes(d)
@@ -107,9 +110,9 @@ class MeshTable:
             parts.append("{" + ", ".join([texts[name] for name in axes]) + "}")
         return parts
 
-    def of_entries(self, symbol: str, entries: Sequence[str]) -> ir.Attribute:
-        """Return the attribute of the given texts of dimensions."""
-        return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(entries)}]>")
+    def of_entries(self, symbol: str, entries: Sequence[str], more: str = "") -> ir.Attribute:
+        """Return the attribute of the given texts of dimensions, followed by the text `more`."""
+        return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(entries)}]{more}>")
 
     def on_first_device(self, count: int) -> ir.Attribute:
         """Return the attribute of an operation that runs on one device, for `count` results."""
@@ -150,6 +153,24 @@ class MeshTable:
                     "mesh": mlir.parsed_attr(text),
                 }
                 mlir.op("sdy.mesh", (), (), attributes)
+
+
+def is_constant_expression(value: ir.Value, depth: int = 32) -> bool:
+    """Return True if a value depends on no argument, within `depth` operations."""
+    owner = value.owner
+    if isinstance(owner, mlir.ir.Block) or not depth:
+        return False
+    operation = owner.operation
+    if len(operation.regions) or operation.name == "sdy.sharding_constraint":
+        return False
+    return all(is_constant_expression(x, depth - 1) for x in operation.operands)
+
+
+def _unreduced(sharding: NamedSharding) -> str:
+    """Return the text of the unreduced axes of a sharding: `, unreduced={"x"}`, or nothing."""
+    texts = axis_texts(sharding.mesh.axis_names)
+    names = [texts[n] for n in sharding.mesh.axis_names if n in sharding.spec.unreduced]
+    return f", unreduced={{{', '.join(names)}}}" if names else ""
 
 
 def manual_computation(

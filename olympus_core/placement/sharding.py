@@ -48,8 +48,9 @@ class PartitionSpec:
     dimension that is whole everywhere, or `P.UNCONSTRAINED` for one that a constraint leaves to
     the compiler.  Dimensions after the last entry are whole.
 
-    `unreduced` and `reduced` are sets of other axes, along which the devices hold terms of a sum,
-    or the sum. A NamedSharding refuses them.
+    `unreduced` and `reduced` are sets of other axes of the type `Explicit`. Along an unreduced
+    axis the devices hold terms whose sum is the array. Along a reduced axis each holds the array,
+    and the cotangent is unreduced.
 
     >>> P("data", None, ("model", "expert"))
     P('data', None, ('model', 'expert'))
@@ -138,18 +139,57 @@ class PartitionSpec:
         return len(self.partitions)
 
     def __iter__(self) -> Iterator[Any]:
+        self._refuse_sets("*pspec", "*spec.partitions")
         return iter(self.partitions)
 
     def __getitem__(self, i: Any) -> Any:
+        self._refuse_sets("pspec[...]", "spec.partitions[...]")
         return self.partitions[i]
 
+    def _refuse_sets(self, used: str, instead: str) -> None:
+        if self.unreduced or self.reduced:
+            raise ArgumentError(
+                f"{self}: Using {used} is dangerous when PartitionSpec has non-empty "
+                f"unreduced/reduced set. Please use {instead}"
+            )
+
     def __add__(self, other: object) -> PartitionSpec:
-        if not isinstance(other, PartitionSpec | tuple):
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(
+                *self.partitions,
+                *other.partitions,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
+            )
+        if not isinstance(other, tuple):
             return NotImplemented
-        return PartitionSpec(*self, *other)
+        return self._joined(self.partitions, other, other, "__add__")
 
     def __radd__(self, other: object) -> PartitionSpec:
-        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return self._joined(other, self.partitions, other, "__radd__")
+
+    def _joined(self, first: Any, second: Any, other: object, method: str) -> PartitionSpec:
+        for what, names in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if names:
+                raise ArgumentError(
+                    f"other {other} cannot be of instance `tuple` when self {self} has {what} in "
+                    f"`{method}` of PartitionSpec."
+                )
+        return PartitionSpec(*first, *second)
+
+    @property
+    def has_sets(self) -> bool:
+        """True if an axis is unreduced or reduced."""
+        return bool(self.unreduced or self.reduced)
+
+    @property
+    def of_cotangent(self) -> PartitionSpec:
+        """The spec of the cotangent: unreduced along reduced axes, and the other way round."""
+        if not self.has_sets:
+            return self
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     def axes(self, dimension: int) -> tuple[Any, ...]:
         """Return the names of the axes that a dimension is split along, the major one first."""
@@ -410,8 +450,8 @@ class NamedSharding(Sharding):
                 hint="write P('axis', None), with an entry for each dimension of the array",
             )
         mesh.check_spec(spec)
-        if spec.unreduced or spec.reduced:
-            self._refuse_terms(mesh, spec)
+        if spec.has_sets:
+            self._check_sets(mesh, spec)
         self.mesh, self.spec = mesh, spec
         self._hash = hash((mesh, spec))
 
@@ -421,18 +461,20 @@ class NamedSharding(Sharding):
         return self.mesh.size
 
     @staticmethod
-    def _refuse_terms(mesh: AnyMesh, spec: PartitionSpec) -> None:
+    def _check_sets(mesh: AnyMesh, spec: PartitionSpec) -> None:
+        types = mesh._name_to_type
         for what, names in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
             for name in names:
-                if name not in mesh.axis_names:
+                if name not in types:
                     raise ShardingError(
                         f"{what} axes {name} is not found in mesh.axis_names={mesh.axis_names}. "
                         f"Got pspec={spec}"
                     )
-        raise UnsupportedError(
-            f"NamedSharding takes no spec with unreduced or reduced axes, and got {spec}",
-            hint="sum in a shard_map, by lax.psum or lax.psum_scatter",
-        )
+                if types[name] is not AxisType.Explicit:
+                    raise ShardingError(
+                        f"{what} axes can only refer to mesh axes that have the type `Explicit`. "
+                        f"Got {what.lower()} axes: {set(names)} and mesh: {mesh}"
+                    )
 
     @property
     def devices(self) -> tuple[Any, ...]:
@@ -460,7 +502,36 @@ class NamedSharding(Sharding):
         return self.spec
 
     @property
+    def unreduced(self) -> frozenset[Any]:
+        """The axes of more than one device along which the devices hold terms of a sum."""
+        if not self.spec.unreduced:
+            return frozenset()
+        sizes = self.mesh.shape
+        return frozenset([n for n in self.spec.unreduced if sizes[n] > 1])
+
+    def indices(self, global_shape: Sequence[int]) -> list[Index]:
+        if self.spec.unreduced:
+            raise UnsupportedError(
+                f"device_indices_map doesn't work with unreduced axes, and the spec is {self.spec}",
+                hint="sum first, by olympus.sharding.reshard(x, P(...))",
+            )
+        return super().indices(global_shape)
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        theirs = other.unreduced if isinstance(other, NamedSharding) else frozenset()
+        return self.unreduced == theirs and super().is_equivalent_to(other, ndim)
+
+    @property
+    def has_first_terms(self) -> tuple[bool, ...]:
+        """True for each device that is the first one along all unreduced axes."""
+        places = np.indices(self.mesh.axis_sizes).reshape(len(self.mesh.axis_sizes), -1)
+        rows = [places[self.mesh.axis_names.index(n)] for n in self.unreduced]
+        return tuple([all(row[i] == 0 for row in rows) for i in range(self.mesh.size)])
+
+    @property
     def is_fully_replicated(self) -> bool:
+        if self.unreduced:
+            return False
         sizes = self.mesh.shape
         return all(sizes[n] == 1 for i in range(len(self.spec)) for n in self.spec.axes(i))
 
@@ -477,11 +548,16 @@ class NamedSharding(Sharding):
             self.mesh if mesh is None else mesh, self.spec if spec is None else spec
         )
 
+    def with_partitions(self, partitions: Sequence[object]) -> NamedSharding:
+        """Return the sharding with other partitions, and the same unreduced and reduced axes."""
+        return NamedSharding(self.mesh, self.spec.update(partitions=partitions))
+
     @property
     def replicated_axes(self) -> frozenset[Any]:
-        """The axes of the mesh that split no dimension."""
-        named = [name for i in range(len(self.spec)) for name in self.spec.axes(i)]
-        return frozenset(self.mesh.axis_names) - frozenset(named)
+        """The axes of the mesh that split no dimension, and are not unreduced or reduced."""
+        spec = self.spec
+        named = [name for i in range(len(spec)) for name in spec.axes(i)]
+        return frozenset(self.mesh.axis_names) - {*named, *spec.unreduced, *spec.reduced}
 
     def spoken(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.mesh.shape_tuple)
@@ -523,7 +599,9 @@ def _typed_sharding(sharding: NamedSharding, ndim: int) -> NamedSharding:
     explicit = frozenset(mesh.explicit_axes)
     spec = sharding.spec
     entries = [tuple([n for n in spec.axes(d) if n in explicit]) for d in range(ndim)]
-    return NamedSharding(mesh, PartitionSpec(*entries))
+    return NamedSharding(
+        mesh, PartitionSpec(*entries, unreduced=spec.unreduced, reduced=spec.reduced)
+    )
 
 
 @overload
@@ -535,7 +613,8 @@ def in_auto_axes(sharding: Sharding) -> Sharding:
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.has_explicit_axes:
         return sharding
     kinds = [AxisType.Auto if t is AxisType.Explicit else t for t in sharding.mesh.axis_types]
-    return NamedSharding(sharding.mesh.update(axis_types=kinds), sharding.spec)
+    spec = PartitionSpec(*sharding.spec.partitions)
+    return NamedSharding(sharding.mesh.update(axis_types=kinds), spec)
 
 
 @functools.lru_cache(maxsize=64)

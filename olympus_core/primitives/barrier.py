@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.base.avals import ShapedArray
-from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.olympuspr import Eqn
 from olympus_core.ir.primitive import Avals, Batched, MultipleResults
@@ -26,10 +25,8 @@ class OptimizationBarrier(MultipleResults):
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return avals
 
-    def sharding_rule(
-        self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
-    ) -> sharding_rules.Specs:
-        return [*map(sharding_rules.spec_of, avals)]
+    def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
+        return avals
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]

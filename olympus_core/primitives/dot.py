@@ -11,7 +11,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir import indexed_sharding_rules, sharding_rules
+from olympus_core.ir import indexed_sharding_rules, sharding_rules, unreduced_rules
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import shift_all
@@ -45,6 +45,7 @@ class DotGeneral(SingleResult):
     The result's axes are the batch axes, then the other axes of lhs, then the other axes of rhs.
     """
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.contracted)
     is_product: ClassVar[bool] = True
     raised_from: tuple[str, ...] = (
         "stablehlo.dot",  # in a program that was HLO

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from olympus_core.base.avals import ShapedArray, shape_of
 from olympus_core.base.errors import ShapeError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered, most_common
 from olympus_core.ir.primitive import (
     Avals,
@@ -53,6 +53,8 @@ def _zero(aval: ShapedArray) -> Any:
 
 class _Joined(SingleResult):
     """A primitive that joins its operands, and is linear in all of them together."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.joined)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -150,6 +152,8 @@ class Stack(_Joined):
 class Split(LinearPrimitive, MultipleResults):
     """Parts of the lengths `sizes` along axis `axis`."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), sizes, axis = avals, params["sizes"], params["axis"]
         _check_axis("split", x, axis, x.ndim)
@@ -207,6 +211,8 @@ def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...])
 
 class Unstack(LinearPrimitive, MultipleResults):
     """The slices at each index of axis `axis`, without that axis."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), axis = avals, params["axis"]

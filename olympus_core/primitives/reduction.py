@@ -17,7 +17,7 @@ from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shap
 from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TransformError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered, renumbered
 from olympus_core.ir.olympuspr import Literal, Olympuspr
 from olympus_core.ir.primitive import Avals, Batched, MultipleResults, SingleResult, op
@@ -213,6 +213,8 @@ def _spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
 
 class ReduceSum(Reduction):
     """The sum, which is linear."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir import indexed_sharding_rules, sharding_rules
+from olympus_core.ir import indexed_sharding_rules, sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import (
     Order,
     Reordered,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 class BroadcastInDim(LinearPrimitive, SingleResult):
     """The operand broadcast to `shape`: its axis i becomes axis `broadcast_dimensions[i]`."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     is_cheap = True
     is_broadcast: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
@@ -106,6 +107,7 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
 class Reshape(LinearPrimitive, SingleResult):
     """The elements in row-major order at shape `new_sizes`; `dimensions` permutes them first."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     is_cheap = True
     takes_literals: ClassVar[bool] = True
     raised_from: tuple[str, ...] = ("stablehlo.reshape",)
@@ -219,6 +221,7 @@ def _transpose(x: Any, out: ShapedArray, permutation: tuple[int, ...]) -> Any:
 class Transpose(LinearPrimitive, SingleResult):
     """Axis i of the result is axis `permutation[i]` of the operand."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     is_cheap = True
     is_transpose: ClassVar[bool] = True
     raised_from: tuple[str, ...] = ("stablehlo.transpose",)
@@ -252,6 +255,7 @@ class Transpose(LinearPrimitive, SingleResult):
 class Squeeze(LinearPrimitive, SingleResult):
     """The operand without the axes `dimensions`, which have length 1."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     is_cheap = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -404,6 +408,7 @@ class Iota(SingleResult):
 class Copy(LinearPrimitive, SingleResult):
     """The same array, as a separate value."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     is_cheap = True
     takes_literals: ClassVar[bool] = True
 

@@ -14,6 +14,7 @@ from olympus_core.ir.primitive import Avals, Batched, LinearPrimitive, SingleRes
 from olympus_core.ir.sharding_rules import Specs, inserted, spec_of
 from olympus_core.ir.tracer import Tracer
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.shardy import is_constant_expression
 from olympus_core.placement.sharding import (
     NamedSharding,
     PartitionSpec,
@@ -57,7 +58,10 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         manual = operation.manual
         if sharding is None or (manual is not None and manual.is_whole):
             return operands[0]
-        if all(x is PartitionSpec.UNCONSTRAINED for x in sharding.spec) and manual is not None:
+        if (
+            all(x is PartitionSpec.UNCONSTRAINED for x in sharding.spec.partitions)
+            and manual is not None
+        ):
             return operands[0]  # JAX writes one after each operation of a manual computation
         return self.bind(operands[0], sharding=sharding)
 
@@ -82,7 +86,17 @@ class Reshard(LinearPrimitive, SingleResult):
         return (avals[0].with_sharding(typed_sharding(params["sharding"], avals[0].ndim)),)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        return operands[0]  # the type of the result has the constraint
+        out = ctx.aval_out  # its type has the constraint
+        if out.explicit is None or not out.explicit.spec.unreduced:
+            return operands[0]
+        if not is_constant_expression(operands[0]):
+            return operands[0]
+        # the compiler would take each device's copy of a constant for a term
+        whole = out.with_sharding(out.explicit.update(spec=out.explicit.spec.partitions))
+        attribute = ctx.meshes.typed(whole)
+        if attribute is None:
+            return operands[0]
+        return mlir.op1("sdy.sharding_constraint", out, operands, {"sharding": attribute})
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [cotangent]  # `backward` gives it the type of the operand
@@ -92,8 +106,9 @@ class Reshard(LinearPrimitive, SingleResult):
     ) -> tuple[Any, Any]:
         dim, sharding = dims[0] or 0, params["sharding"]
         entry = spec_of(get_aval(args[0]))[dim] if batched.entry is None else batched.entry
-        spec = (*sharding.spec, *[None] * (dim - len(sharding.spec)))
-        return self.bind(args[0], sharding=sharding.update(spec=inserted(spec, dim, entry))), dim
+        spec = (*sharding.spec.partitions, *[None] * (dim - len(sharding.spec)))
+        sharding = sharding.with_partitions(inserted(spec, dim, entry))
+        return self.bind(args[0], sharding=sharding), dim
 
 
 def retyped(x: Any, like: ShapedArray) -> Any:
@@ -107,8 +122,16 @@ def retyped(x: Any, like: ShapedArray) -> Any:
     if explicit is None:
         return untyped(x)
     is_free = have is None and not isinstance(x, Tracer | PlacedArray)
-    if is_free and all(e is None for e in explicit.spec):
+    return x if is_free and like.is_whole else exactly_typed(x, like)
+
+
+def exactly_typed(x: Any, like: ShapedArray) -> Any:
+    """Return an array whose type has the same sharding as the type `like`."""
+    have, explicit = get_aval(x).explicit, like.explicit
+    if have is explicit or have == explicit:
         return x
+    if explicit is None:
+        return untyped(x)
     return reshard_p.bind(x, sharding=explicit.update(mesh=concrete_like(explicit.mesh)))
 
 

@@ -6,7 +6,7 @@ A slice at mapped positions is a gather, and an update at mapped positions a sca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of
 from olympus_core.base.dimensions.expression import known_at_least, max_dim
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered, along_axes
 from olympus_core.ir.primitive import Avals, Batched, Linear, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -47,6 +47,7 @@ def emit_slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Sh
 class Slice(LinearPrimitive, SingleResult):
     """Elements `start_indices` to `limit_indices` of each axis, by `strides` (None: all)."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     raised_from: tuple[str, ...] = ("stablehlo.slice",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -129,6 +130,7 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
 class DynamicSlice(LinearPrimitive, SingleResult):
     """`slice_sizes` elements from the start indices on, which are clamped to within bounds."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.only_reduced)
     raised_from: tuple[str, ...] = ("stablehlo.dynamic_slice",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -206,6 +208,7 @@ def _starts(batched: Batched, starts: Sequence[Any], dims: Sequence[int | None])
 class DynamicUpdateSlice(SingleResult):
     """The operand with the update written at the start indices, clamped to within bounds."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.updated)
     raised_from: tuple[str, ...] = ("stablehlo.dynamic_update_slice",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -296,6 +299,7 @@ def _scatter_slices(
 class Pad(SingleResult):
     """Padding by (low, high, interior) for each axis in `padding_config`; negative values crop."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     raised_from: tuple[str, ...] = ("stablehlo.pad",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:

@@ -248,14 +248,17 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
                 "the function that vjp returned needs a cotangent of the result's structure.\n"
                 f"  result:    {out_tree}\n  cotangent: {cotangent_tree}"
             )
-        check_same("vjp", "cotangent", [f"result {i}" for i in range(count)], out_avals, values)
+        names = [f"result {i}" for i in range(count)]
+        cotangent_avals = [a.with_cotangent_sharding() for a in out_avals]
+        check_same("vjp", "cotangent", names, cotangent_avals, values)
         nonzero_cotangents = [
             c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
         ]
         nonzero_cotangents += [None] * (len(outs) - count)
         input_cotangents = _pull_back(text.having(residuals), nonzero_cotangents, active)
         result: tuple[Any, ...] = in_tree.unflatten(
-            instantiate(c, a) for c, a in zip(input_cotangents, avals, strict=True)
+            instantiate(c, a.with_cotangent_sharding())
+            for c, a in zip(input_cotangents, avals, strict=True)
         )
         return result
 
@@ -304,7 +307,8 @@ def value_and_grad(
         one = np.ones((), aval.dtype)[()]
         cotangents = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
         filled = [
-            as_derivative(instantiate(c, a), a) for c, a in zip(cotangents, avals, strict=True)
+            as_derivative(instantiate(c, a.with_cotangent_sharding()), a)
+            for c, a in zip(cotangents, avals, strict=True)
         ]
         gradient = in_tree.unflatten(filled)
         gradient = gradient[0] if isinstance(argnums, int) else gradient

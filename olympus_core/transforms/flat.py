@@ -100,6 +100,19 @@ def check_same(
             raise TransformError(
                 f"{what}: the {kind} of {name} must be {expected_type}, and is {actual_type}"
             )
+        own = () if aval.explicit is None else _sets(aval)
+        if any(own) and _sets(get_aval(t)) != own:
+            raise TransformError(
+                f"{what}: the {kind} of {name} must be {aval.long_name()}, and is "
+                f"{get_aval(t).long_name()}"
+            )
+
+
+def _sets(aval: ShapedArray) -> tuple[frozenset[Any], ...]:
+    """Return the unreduced and the reduced axes of a type."""
+    none = frozenset[Any]()
+    spec = None if aval.explicit is None else aval.explicit.spec
+    return (none, none) if spec is None else (spec.unreduced, spec.reduced)
 
 
 def zeros_of(aval: ShapedArray) -> Any:

@@ -162,7 +162,7 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
 
 def cotangent_aval(aval: ShapedArray) -> ShapedArray:
     """Return the type of a value's cotangent: the tangent's, or a part's (`split_along`)."""
-    return aval.update(weak_type=False, vma=aval.vma | state.parted)
+    return aval.update(weak_type=False, vma=aval.vma | state.parted).with_cotangent_sharding()
 
 
 def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
@@ -229,7 +229,9 @@ def _transpose_eqn(
             f"{len(operands)} operands, and returned {len(input_cotangents)}"
         )
     for atom, x in zip(eqn.inputs, input_cotangents, strict=True):
-        add_cotangent(atom, retyped(x, atom.aval) if is_typed and x is not None else x)
+        add_cotangent(
+            atom, x if x is None or not is_typed else retyped(x, cotangent_aval(atom.aval))
+        )
 
 
 def transpose_program(

@@ -208,13 +208,15 @@ def _explicit(
     """Return the sharding of the mapped axis along explicit axes; None without such axes."""
     rows = zip(names, leaves, dims, strict=True)
     mapped = [(name, get_aval(x), d) for name, x, d in rows if d is not None]
-    if len({a.explicit.spec[d] for _, a, d in mapped if a.explicit is not None}) > 1:
+    if len({a.explicit.spec.partitions[d] for _, a, d in mapped if a.explicit is not None}) > 1:
         lines = [f"  {name}, {a.long_name()}, is mapped over axis {d}" for name, a, d in mapped]
         raise TransformError(
             f"vmap of '{function_name(fun)}': Mapped away dimension of inputs passed to vmap "
             "should be sharded the same:\n" + "\n".join(lines)
         )
-    shardings = (a.explicit.update(spec=(a.explicit.spec[d],)) for _, a, d in mapped if a.explicit)
+    shardings = (
+        a.explicit.update(spec=(a.explicit.spec.partitions[d],)) for _, a, d in mapped if a.explicit
+    )
     return next(shardings, None)
 
 
@@ -237,5 +239,6 @@ def _placed(
     aval = get_aval(x)
     if dim is None and batched.explicit is not None and not is_float0(x):
         spec = inserted(spec_of(aval), axis % rank, batched.entry)
-        placed = retyped(placed, get_aval(placed).with_sharding(batched.explicit.update(spec=spec)))
+        like = batched.explicit if aval.explicit is None else aval.explicit
+        placed = retyped(placed, get_aval(placed).with_sharding(like.with_partitions(spec)))
     return placed

@@ -37,6 +37,7 @@ from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert, convert_array
 from olympus_core.primitives.elementwise.selection import clamp_p
+from olympus_core.primitives.sharding import exactly_typed
 from olympus_core.transforms import data, references
 from olympus_core.transforms.vmapping import vmap
 
@@ -194,7 +195,8 @@ def stage_branches(
 
 
 def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
-    return avals[0].update(weak_type=all(a.weak_type for a in avals))
+    joined = next((a for a in avals if a.explicit is not None), avals[0])
+    return joined.update(weak_type=all(a.weak_type for a in avals))
 
 
 def _check_branches(
@@ -210,7 +212,7 @@ def _check_branches(
             )
         paths = data.paths(first.out_tree)
         for path, a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
-            if a.strip_weak() is not b.strip_weak():
+            if not a.strip_weak().is_same_as(b.strip_weak()):
                 raise TransformError(
                     f"the branches of {name} must return the same types: result"
                     f"{tree.keystr(path)} is {a.long_name()} from {first_name} "
@@ -285,7 +287,7 @@ def _while(
     outs = while_p.bind(
         *test.consts,
         *body.consts,
-        *(convert(x, a.dtype, a.weak_type) for x, a in zip(leaves, avals, strict=True)),
+        *(_of_type(x, a) for x, a in zip(leaves, avals, strict=True)),
         cond_nconsts=len(test.consts),
         cond_olympuspr=test.program,
         body_nconsts=len(body.consts),
@@ -455,7 +457,7 @@ def _fold(
     program = convert_outputs(body.program, (*carry, *body.out_avals[n:]))
     outs = scan_p.bind(
         *body.consts,
-        *(convert(x, a.dtype, a.weak_type) for x, a in zip(init_leaves, carry, strict=True)),
+        *(_of_type(x, a) for x, a in zip(init_leaves, carry, strict=True)),
         *x_leaves,
         length=count,
         num_carry=n,
@@ -468,9 +470,14 @@ def _fold(
     return carry_tree.unflatten(outs[:n]), data.stack_float0(ys, count)
 
 
+def _of_type(x: Any, aval: ShapedArray) -> Any:
+    """Return an initial value as an array of the carry's type."""
+    return exactly_typed(convert(x, aval.dtype, aval.weak_type), aval)
+
+
 def _row(name: str, x: Any) -> ShapedArray:
     aval = get_aval(x)
-    if aval.explicit is not None and aval.explicit.spec[0] is not None:
+    if aval.explicit is not None and aval.explicit.spec.partitions[0] is not None:
         raise TransformError(
             f"0th dimension of all xs should be replicated: {name} got {aval.long_name()}",
             hint="reshard it, as by olympus.sharding.reshard(x, P(None, ...))",

@@ -73,7 +73,23 @@ def _reduction(primitive: Reduction, summary: str, printed: str) -> _OverAxes:
     return reduction
 
 
-reduce_sum = _reduction(reduce_sum_p, "The sum of the elements", "Array([ 6, 15], dtype=int32)")
+@out_sharded
+def reduce_sum(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutSharding = None
+) -> Array:
+    """The sum of the elements over `axes`, a sequence of distinct axes from 0.
+
+    operand: an array.  The result has its dtype, and its shape without the axes.
+
+    Raises ShapeError for axes that the operand does not have, DTypeError for another kind.
+
+    >>> reduce_sum(array([[1, 2, 3], [4, 5, 6]]), (1,))
+    Array([ 6, 15], dtype=int32)
+    """
+    check_arrays("reduce_sum", operand)
+    return reduce_sum_p.bind(operand, axes=tuple(map(operator.index, axes)))
+
+
 reduce_prod = _reduction(
     reduce_prod_p, "The product of the elements", "Array([  6, 120], dtype=int32)"
 )

@@ -283,7 +283,7 @@ class KeyArray:
         """The sharding of the keys."""
         sharding = self.data.sharding
         if isinstance(sharding, NamedSharding):  # without the axis of the words
-            sharding = sharding.update(spec=sharding.spec.partitions[: self.ndim])
+            sharding = sharding.with_partitions(sharding.spec.partitions[: self.ndim])
         return sharding
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.ir import unreduced_rules
 from olympus_core.ir.primitive import op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
@@ -59,8 +60,16 @@ class Abs(Elementwise):
         return infinite_beside_nan(out, x, value) if kind == "c" else value
 
 
+class Add(Elementwise):
+    """The sum of two operands."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.added)
+
+
 class Mul(Elementwise):
     """The product; `chlo.square` is the product of a real operand with itself."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.multiplied)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -277,7 +286,7 @@ abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real,
 integer_pow_p = IntegerPow(
     "integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent, is_cheap=True
 )
-add_p = Elementwise(
+add_p = Add(
     "add",
     "stablehlo.add",
     "buifc",

@@ -18,7 +18,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TransformError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.olympuspr import Literal
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -83,6 +83,7 @@ class Elementwise(SingleResult):
     `synonym`, which XLA replaces by `op`.
     """
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.elementwise)
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
     #: True if the lowering is `op` alone, so that `op` can be raised to the primitive

@@ -9,7 +9,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Convert(SingleResult):
     """The conversion to `new_dtype`; a complex value loses its imaginary part, a bool is 0 or 1."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
     is_elementwise: ClassVar[bool] = True
     is_cheap = True
     takes_literals: ClassVar[bool] = True
@@ -150,6 +151,8 @@ class StopGradient(Elementwise):
 
 class ReducePrecision(Elementwise):
     """Rounding to a float of `exponent_bits` and `mantissa_bits`, in the operand's dtype."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir import sharding_rules
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 class SelectN(SingleResult):
     """`cases[which]` element by element; `which` is bool for two cases, or int32."""
 
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.of_cases)
     is_elementwise: ClassVar[bool] = True
     is_cheap = True
     takes_literals: ClassVar[bool] = True

@@ -18,6 +18,7 @@ import numpy as np
 from olympus_core.base.errors import ArtifactError, ShardingError
 from olympus_core.placement.mesh import AxisType, Mesh, as_tuple, checked_sizes
 from olympus_core.placement.sharding import (
+    NamedSharding,
     Sharding,
     SingleDeviceSharding,
     TiledSharding,
@@ -127,10 +128,14 @@ def shard_buffers(buffer: Buffer) -> list[Buffer]:
 
 def put_shards(value: np.ndarray[Any, Any], sharding: Sharding) -> Buffer:
     """Copy the part of an array that each device of a sharding holds to that device."""
-    indices = sharding.indices(value.shape)
-    shards = [
-        put(value[index], device) for index, device in zip(indices, sharding.devices, strict=True)
-    ]
+    if isinstance(sharding, NamedSharding) and sharding.unreduced:
+        # the first device of each group has the whole, and the others zeros
+        tiled = sharding.update(spec=sharding.spec.partitions)
+        rows = zip(tiled.indices(value.shape), sharding.has_first_terms, strict=True)
+        parts = [value[i] if first else np.zeros_like(value[i]) for i, first in rows]
+    else:
+        parts = [value[index] for index in sharding.indices(value.shape)]
+    shards = [put(part, device) for part, device in zip(parts, sharding.devices, strict=True)]
     return assembled(value.shape, value.dtype, sharding, shards)
 
 

@@ -308,7 +308,7 @@ def _split_like(values: Any, aval: ShapedArray, plan: Plan) -> Any:
     for place, d in zip(plan.offset_dims, windows, strict=True):
         if plan.sizes[d] == aval.shape[d]:
             spec[place] = spec_of(aval)[d]
-    return retyped(values, get_aval(values).with_sharding(aval.explicit.update(spec=spec)))
+    return retyped(values, get_aval(values).with_sharding(aval.explicit.with_partitions(spec)))
 
 
 class IndexUpdateHelper:
