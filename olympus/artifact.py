@@ -3,6 +3,18 @@
 `docs/reference/bundle.md` describes the format and its guarantees.
 """
 
+from olympus_bundle.buckets import ALL_SIZES as ALL_SIZES
+from olympus_bundle.buckets import BUCKETS_VERSION as BUCKETS_VERSION
+from olympus_bundle.buckets import BucketManifest as BucketManifest
+from olympus_bundle.buckets import RowArray as RowArray
+from olympus_bundle.bundle_file import schema_version as _schema_version
+from olympus_bundle.symbolic.manifest import SYMBOLIC_VERSION as SYMBOLIC_VERSION
+from olympus_bundle.symbolic.manifest import SymbolicManifest as SymbolicManifest
+from olympus_bundle.symbolic.manifest import part_name as part_name
+from olympus_bundle.weight_bundles import WEIGHTS_VERSION as WEIGHTS_VERSION
+from olympus_bundle.weight_bundles import WeightManifest as WeightManifest
+from olympus_bundle.weights import DTYPES as _DTYPES
+from olympus_bundle.weights import dotted as _dotted
 from olympus_core.artifact import COMPILERS as COMPILERS
 from olympus_core.artifact import SCHEMA_VERSION as SCHEMA_VERSION
 from olympus_core.artifact import Bundle as Bundle
@@ -34,23 +46,11 @@ from olympus_core.artifact import verify_result as verify_result
 from olympus_core.artifact import weights_of as weights_of
 from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
-from olympus_runtime.buckets import ALL_SIZES as ALL_SIZES
-from olympus_runtime.buckets import BUCKETS_VERSION as BUCKETS_VERSION
-from olympus_runtime.buckets import BucketManifest as BucketManifest
-from olympus_runtime.buckets import BucketProgram as BucketProgram
-from olympus_runtime.buckets import RowArray as RowArray
-from olympus_runtime.bundle_file import schema_version as _schema_version
+from olympus_runtime.loading.bound_program import BoundProgram as BoundProgram
+from olympus_runtime.loading.bucket_program import BucketProgram as BucketProgram
 from olympus_runtime.loading.load import load as _load_program
 from olympus_runtime.loading.result_store import executable_in as _executable_in
 from olympus_runtime.loading.symbolic_program import SymbolicProgram as SymbolicProgram
-from olympus_runtime.symbolic.manifest import SYMBOLIC_VERSION as SYMBOLIC_VERSION
-from olympus_runtime.symbolic.manifest import SymbolicManifest as SymbolicManifest
-from olympus_runtime.symbolic.manifest import part_name as part_name
-from olympus_runtime.weight_bundles import WEIGHTS_VERSION as WEIGHTS_VERSION
-from olympus_runtime.weight_bundles import WeightManifest as WeightManifest
-from olympus_runtime.weights import DTYPES as _DTYPES
-from olympus_runtime.weights import BoundProgram as BoundProgram
-from olympus_runtime.weights import dotted as _dotted
 
 load_program = _load_program
 schema_version = _schema_version

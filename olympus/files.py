@@ -1,5 +1,7 @@
 """Named files and JSON data: read without waiting and checked, and checked before writing."""
 
+from olympus_bundle.json_value import parse_json as parse_json
+from olympus_bundle.regular_file import open_regular as open_regular
 from olympus_core.base.json_records import Forms as Forms
 from olympus_core.base.json_records import Number as Number
 from olympus_core.base.json_records import check_keys as check_keys
@@ -21,5 +23,3 @@ from olympus_core.base.regular_files import source_line as source_line
 from olympus_core.base.regular_files import write_refusal as write_refusal
 from olympus_core.base.user_folders import user_cache_folder as user_cache_folder
 from olympus_core.base.user_folders import user_settings_folder as user_settings_folder
-from olympus_runtime.json_value import parse_json as parse_json
-from olympus_runtime.regular_file import open_regular as open_regular

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from olympus_runtime.errors import (
+from olympus_bundle.errors import (
     ArtifactError,
     BackendError,
     CompileError,
@@ -19,7 +19,7 @@ from olympus_runtime.errors import (
 )
 
 if TYPE_CHECKING:
-    from olympus_runtime.buckets import BucketProgram
+    from olympus_runtime.loading.bucket_program import BucketProgram
     from olympus_runtime.loading.load import load
     from olympus_runtime.loading.program import Program
     from olympus_runtime.loading.symbolic_program import SymbolicProgram

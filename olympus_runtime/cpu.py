@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from olympus_bundle.errors import OlympusWarning
 from olympus_runtime.bindings import _jax
-from olympus_runtime.errors import OlympusWarning
 
 _lock = threading.Lock()
 _client: Any = None

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from olympus_bundle.checks import check_donation, compare_types
+from olympus_bundle.errors import ArtifactError, CompileError
+from olympus_bundle.host_functions import HANDLER, HostFunctions, check_calls
+from olympus_bundle.manifest import ArrayInfo, Signature
 from olympus_runtime.bindings import JaxRuntimeError, _jax
 from olympus_runtime.buffers import ArrayType, OneDevice, dispatched, is_wide, result_handler
-from olympus_runtime.checks import check_donation, compare_types, program_types
 from olympus_runtime.cpu import ensure_lapack
-from olympus_runtime.errors import ArtifactError, CompileError
-from olympus_runtime.host_functions import HANDLER, HostFunctions, check_calls
-from olympus_runtime.manifest import ArrayInfo, Signature
 from olympus_runtime.messages import artifact_error, clean
+from olympus_runtime.program_types import program_types
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from olympus_runtime.errors import ArtifactError, BackendError, CompileError, OlympusError
+from olympus_bundle.errors import ArtifactError, BackendError, CompileError, OlympusError
 
 _STATUS = re.compile(r"^(?:(?:[A-Z][A-Z_]+|Error dispatching computation): )+")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")

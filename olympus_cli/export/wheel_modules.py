@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from olympus.artifact import Argument, BucketManifest, Bundle, Node, RowArray
 from olympus.errors import UsageError
 from olympus_cli.frontends.bundles import positional_roots
+from olympus_cli.text.packages import PACKAGES
 
 #: Names of modules that the wheel's own module needs.
-_RESERVED = frozenset({"olympus_runtime", "olympus", "numpy", "jaxlib", "ml_dtypes"})
+_RESERVED = frozenset({*PACKAGES, "numpy", "jaxlib", "ml_dtypes"})
 
 
 def check_name(kind: str, name: str) -> None:

@@ -23,13 +23,10 @@ from olympus.errors import InternalError, OlympusError, TraceError, UsageError
 from olympus_cli.faults.advice import advice, described
 from olympus_cli.process import interrupts
 from olympus_cli.process.interrupts import Terminated
+from olympus_cli.text.packages import PACKAGES
 
 _HERE = Path(olympus.__file__).parent.parent
-_OURS = tuple(
-    f"{folder / name}/"
-    for folder in (_HERE, _HERE.resolve())
-    for name in ("olympus", "olympus_core", "olympus_cli")
-)
+_OURS = tuple(f"{folder / name}/" for folder in (_HERE, _HERE.resolve()) for name in PACKAGES)
 _PATHS = sysconfig.get_paths()
 _STDLIB = (_PATHS["stdlib"], _PATHS["platstdlib"], "<")
 _INSTALLED = (_PATHS["purelib"], _PATHS["platlib"])

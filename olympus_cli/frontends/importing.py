@@ -30,6 +30,7 @@ from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose
 from olympus_cli.frontends.relocating import relocate, relocated
 from olympus_cli.spec.model import Checkout
 from olympus_cli.text.nearest import did_you_mean
+from olympus_cli.text.packages import PACKAGES
 from olympus_cli.text.paths import display_path, quoted, resolved
 
 # The path before any project's folder is added; `python -m` adds one.
@@ -41,7 +42,7 @@ _FORM = "an entry is package.module:function or path/file.py:function"
 
 # Modules that no project's module replaces, in any folder.
 _OURS = frozenset(sys.stdlib_module_names) | {
-    *("olympus", "olympus_core", "olympus_cli", "jaxlib", "numpy", "ml_dtypes", "scipy"),
+    *(*PACKAGES, "jaxlib", "numpy", "ml_dtypes", "scipy"),
     *("click", "rich", "pygments", "markdown_it", "mdurl", "tomli", "cryptography", "safetensors"),
     "platformdirs",
     *("typing_extensions", "charset_normalizer"),  # of jaxlib and NumPy, where they are installed
@@ -51,7 +52,6 @@ _OURS = frozenset(sys.stdlib_module_names) | {
 #: The loggers of JAX that report a GPU plugin without a GPU, as an error with a traceback.
 _PLUGIN_LOGGERS = ("jax._src.xla_bridge", "jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
 
-_PACKAGES = frozenset({"olympus", "olympus_core", "olympus_cli"})
 _WRITES_NO_BYTECODE = sys.dont_write_bytecode  # as Python was started
 
 
@@ -80,7 +80,7 @@ class _OursFirst:
         """Return the spec of such a module, as the import system requests it; None for others."""
         if path is None:
             return _spec(name) if name in _OURS else None
-        if name.partition(".")[0] not in _PACKAGES:
+        if name.partition(".")[0] not in PACKAGES:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:

@@ -23,12 +23,13 @@ from urllib.parse import unquote, urlsplit
 from olympus.errors import UsageError
 from olympus_cli.revisions.git import run_git
 from olympus_cli.spec.model import Checkout
+from olympus_cli.text.packages import PACKAGES
 from olympus_cli.text.paths import display_path
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-_OURS = frozenset({"olympus", "olympus_core", "olympus_cli", "__main__", "__mp_main__"})
+_OURS = frozenset({*PACKAGES, "__main__", "__mp_main__"})
 _SOURCES = "src"  # the usual folder of a project's packages
 _INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of an environment
 

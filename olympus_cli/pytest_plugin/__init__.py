@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from olympus_cli.text.packages import PACKAGES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 _FILE = "olympus.toml"
 _PYPROJECT = "pyproject.toml"
 _MARKER = "olympus_budget"
-_PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 
 
 class _Plain:
@@ -46,7 +47,7 @@ class _Plain:
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a module of OLYMPUS; None for any other, left to the next finder."""
-        if name.partition(".")[0] not in _PACKAGES:
+        if name.partition(".")[0] not in PACKAGES:
             return None
         return PathFinder.find_spec(name, path, target)
 

@@ -3,6 +3,9 @@
 `save` writes the results of the stages to a file; `load` verifies a file and returns a `Bundle`.
 """
 
+from olympus_bundle.host import COMPILERS, Host
+from olympus_bundle.manifest import SCHEMA_VERSION, Member
+from olympus_bundle.signatures import PublicKey
 from olympus_core.artifact.buckets import all_sizes_of, buckets_of, join_buckets
 from olympus_core.artifact.bundle import Bundle, load, sign, update_sources
 from olympus_core.artifact.files import write_whole
@@ -20,9 +23,6 @@ from olympus_core.artifact.signing import (
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.artifact.symbolic import join_symbolic, symbolic_of
 from olympus_core.artifact.weights import digest_of_files, join_weights, weights_of
-from olympus_runtime.host import COMPILERS, Host
-from olympus_runtime.manifest import SCHEMA_VERSION, Member
-from olympus_runtime.signatures import PublicKey
 
 __all__ = [
     "COMPILERS",

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from olympus_bundle.bundle_file import BundleFile, first_program, program_manifest, read_member
+from olympus_bundle.container import Members
+from olympus_bundle.manifest import Member
+from olympus_bundle.symbolic.manifest import SymbolicManifest, part_name, sizes_text
 from olympus_core.artifact.reading import StagesReader
 from olympus_core.base.avals import shaped
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.runtime.program_formats import refined
-from olympus_runtime.bundle_file import BundleFile, first_program, program_manifest, read_member
-from olympus_runtime.container import Members
-from olympus_runtime.manifest import Member
-from olympus_runtime.symbolic.manifest import SymbolicManifest, part_name, sizes_text
 
 
 def at_sizes(file: BundleFile, sizes: Mapping[str, int]) -> BundleFile:

@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from olympus_bundle.buckets import ALL_SIZES, OVERSIZE, BucketManifest, RowArray
+from olympus_bundle.bundle_file import read_bundle, read_member
+from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.signatures import PublicKey, public_keys
+from olympus_bundle.symbolic.manifest import SymbolicManifest
 from olympus_core.artifact import container
 from olympus_core.artifact.bundle import Bundle, load
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.symbolic import symbolic_of
 from olympus_core.base.errors import ArtifactError, UsageError
-from olympus_runtime.buckets import ALL_SIZES, OVERSIZE, BucketManifest, RowArray
-from olympus_runtime.bundle_file import read_bundle, read_member
-from olympus_runtime.manifest import MANIFEST, Member
-from olympus_runtime.signatures import PublicKey, public_keys
-from olympus_runtime.symbolic.manifest import SymbolicManifest
 
 
 def join_buckets(

@@ -13,6 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+from olympus_bundle.bundle_file import OLYMPUSPR, program_manifest, read_bundle
+from olympus_bundle.host import Host
+from olympus_bundle.host_functions import (
+    Functions,
+    bound_functions,
+    check_calls,
+)
+from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.signatures import SIGNATURE, PublicKey, public_keys
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
@@ -30,15 +39,6 @@ from olympus_core.artifact.signing import SignatureState, signature_state, signe
 from olympus_core.base.errors import ArtifactError, CompileError
 from olympus_core.placement.sharding import Tiling
 from olympus_core.stages import stages
-from olympus_runtime.bundle_file import OLYMPUSPR, program_manifest, read_bundle
-from olympus_runtime.host import Host
-from olympus_runtime.host_functions import (
-    Functions,
-    bound_functions,
-    check_calls,
-)
-from olympus_runtime.manifest import MANIFEST, Member
-from olympus_runtime.signatures import SIGNATURE, PublicKey, public_keys
 
 _T = TypeVar("_T")
 #: The devices of a program of several, in their order.

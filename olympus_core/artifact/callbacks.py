@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from olympus_bundle.host_functions import HostFunction, HostFunctions
 from olympus_core import xla
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base import tree
@@ -13,7 +14,6 @@ from olympus_core.base.errors import UsageError
 from olympus_core.primitives.host_function import HostCallee
 from olympus_core.stages import stages
 from olympus_core.stages.interface import ArgInfo
-from olympus_runtime.host_functions import HostFunction, HostFunctions
 
 
 def callbacks_of(lowered: Sequence[stages.Lowered]) -> tuple[HostFunction, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from olympus_bundle.arguments import ArgumentMatcher
 from olympus_core.artifact.manifest import Signature
 from olympus_core.base import tree
 from olympus_core.stages import stages
-from olympus_runtime.arguments import ArgumentMatcher
 
 _LEAF = tree.structure(0)
 

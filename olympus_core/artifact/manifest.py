@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from olympus_bundle import manifest as records
+from olympus_bundle.host_functions import HostFunction
+from olympus_bundle.manifest import ARRAY_FIELDS, SCHEMA_VERSION, ArrayInfo
 from olympus_core import xla
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base.dtypes import long_name
 from olympus_core.stages.interface import ArgInfo
-from olympus_runtime import manifest as records
-from olympus_runtime.host_functions import HostFunction
-from olympus_runtime.manifest import ARRAY_FIELDS, SCHEMA_VERSION, ArrayInfo
 
 
 class Signature(records.Signature):

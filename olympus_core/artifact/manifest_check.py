@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from olympus_bundle.checks import check_donation, compare_types, counted
 from olympus_core import xla
 from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
@@ -16,7 +17,6 @@ from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import Sharding, Tiling
 from olympus_core.stages.interface import ArgInfo
-from olympus_runtime.checks import check_donation, compare_types, counted
 
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
 

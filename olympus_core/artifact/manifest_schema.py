@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_bundle.host import Host
+from olympus_bundle.manifest import ARRAY_FIELDS, SCHEMA_VERSION, Member
+from olympus_bundle.tree import PARTS
 from olympus_core import xla
 from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
 from olympus_core.artifact.shardings import MAX_AXES
 from olympus_core.base.json_schema import SCHEMA_DIALECT, RecordSchemas, SchemaConstraints
-from olympus_runtime.host import Host
-from olympus_runtime.manifest import ARRAY_FIELDS, SCHEMA_VERSION, Member
-from olympus_runtime.tree import PARTS
 
 _Schema = dict[str, Any]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from olympus_bundle import manifest as records
+from olympus_bundle.json_value import JsonValue
+from olympus_bundle.reading import ManifestReader
 from olympus_core import xla
 from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
 from olympus_core.artifact.reading_shardings import parse_placement, parse_shardings
@@ -11,9 +14,6 @@ from olympus_core.artifact.shardings import StoredPlacement
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.stages.interface import ArgInfo
-from olympus_runtime import manifest as records
-from olympus_runtime.json_value import JsonValue
-from olympus_runtime.reading import ManifestReader
 
 
 class StagesReader(ManifestReader):

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from olympus_bundle.json_value import JsonValue
+from olympus_bundle.manifest import ArrayInfo, Signature
 from olympus_core import xla
 from olympus_core.artifact.shardings import (
     MAX_AXES,
@@ -21,8 +23,6 @@ from olympus_core.artifact.shardings import (
 from olympus_core.base.errors import ArtifactError, ShardingError
 from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Tiling
-from olympus_runtime.json_value import JsonValue
-from olympus_runtime.manifest import ArrayInfo, Signature
 
 _T = TypeVar("_T")
 #: Reads the sharding of an array of some rank.

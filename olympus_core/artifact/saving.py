@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from olympus_bundle.bundle_file import OLYMPUSPR
+from olympus_bundle.host import Host
+from olympus_bundle.manifest import MANIFEST, Member
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
@@ -28,9 +31,6 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError
 from olympus_core.placement.sharding import Sharding
 from olympus_core.stages import stages
-from olympus_runtime.bundle_file import OLYMPUSPR
-from olympus_runtime.host import Host
-from olympus_runtime.manifest import MANIFEST, Member
 from olympus_runtime.version import __version__
 
 _T = TypeVar("_T")

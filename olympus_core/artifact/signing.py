@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from olympus_core.base.errors import BackendError, UsageError
-from olympus_runtime.signatures import (
+from olympus_bundle.signatures import (
     BUNDLE,
     NEW_KEY_HINT,
     SIGNATURE_FORM,
@@ -22,6 +21,7 @@ from olympus_runtime.signatures import (
     signature_matches,
     verify_signature,
 )
+from olympus_core.base.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -7,10 +7,10 @@ from itertools import repeat
 from types import NoneType
 from typing import Any
 
+from olympus_bundle.tree import MAX_DEPTH, PARTS, Key, TreeNode, field_names
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 from olympus_core.library.random.keys import KeyArray
-from olympus_runtime.tree import MAX_DEPTH, PARTS, Key, TreeNode, field_names
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}

@@ -8,6 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from olympus_bundle.bundle_file import read_bundle
+from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.signatures import PublicKey, public_keys
+from olympus_bundle.symbolic.manifest import SymbolicManifest, part_name
+from olympus_bundle.symbolic.sizes import Expression, SizeConstraint, SymbolicShape
 from olympus_core.artifact import container
 from olympus_core.artifact.bundle import load
 from olympus_core.artifact.jsontext import indented
@@ -15,11 +20,6 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.stages.stages import Lowered
-from olympus_runtime.bundle_file import read_bundle
-from olympus_runtime.manifest import MANIFEST, Member
-from olympus_runtime.signatures import PublicKey, public_keys
-from olympus_runtime.symbolic.manifest import SymbolicManifest, part_name
-from olympus_runtime.symbolic.sizes import Expression, SizeConstraint, SymbolicShape
 
 
 def join_symbolic(

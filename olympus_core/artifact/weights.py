@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from olympus_bundle.bundle_file import first_program, program_manifest, read_bundle
+from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.signatures import PublicKey, public_keys
+from olympus_bundle.weight_bundles import PROGRAM, WEIGHTS, WeightManifest
+from olympus_bundle.weights import DTYPES, bound_values, read_weights
 from olympus_core.artifact import container
 from olympus_core.artifact.jsontext import indented
 from olympus_core.base.errors import ArtifactError
-from olympus_runtime.bundle_file import first_program, program_manifest, read_bundle
-from olympus_runtime.manifest import MANIFEST, Member
-from olympus_runtime.signatures import PublicKey, public_keys
-from olympus_runtime.weight_bundles import PROGRAM, WEIGHTS, WeightManifest
-from olympus_runtime.weights import DTYPES, bound_values, read_weights
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 

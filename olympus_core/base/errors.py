@@ -7,7 +7,7 @@ here derives from it too.
 
 from __future__ import annotations
 
-from olympus_runtime.errors import (
+from olympus_bundle.errors import (
     ArtifactError,
     BackendError,
     CompileError,

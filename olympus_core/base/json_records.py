@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from olympus_bundle.errors import DataError
 from olympus_core.base import dtypes
 from olympus_core.base.errors import DTypeError, InternalError
-from olympus_runtime.errors import DataError
 
 #: The keys of records that differ from their fields: by type, attributes by key.
 Forms = Mapping[type, Mapping[str, str]]
@@ -166,7 +166,7 @@ def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -
     >>> check_keys({"flops": 128}, ["flops", "bytes"], "the cost")
     Traceback (most recent call last):
       ...
-    olympus_runtime.errors.DataError: the cost lacks the key 'bytes'
+    olympus_bundle.errors.DataError: the cost lacks the key 'bytes'
     """
     if wrong := sorted(set(keys) ^ value.keys()):
         problem = "lacks the key" if wrong[0] in keys else "has the unknown key"

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 
-from olympus_runtime.regular_file import no_name, open_regular
+from olympus_bundle.regular_file import no_name, open_regular
 
 _BLOCK = 2**16  # bytes
 _Path = str | os.PathLike[str]

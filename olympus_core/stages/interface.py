@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from olympus_bundle.manifest import ArrayInfo
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, shaped
 from olympus_core.base.dtypes import long_name
 from olympus_core.placement.sharding import Sharding
-from olympus_runtime.manifest import ArrayInfo
 
 
 class ArgInfo(ArrayInfo):

@@ -8,9 +8,9 @@ from glob import glob
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from olympus_bundle.errors import BackendError
+from olympus_bundle.host import GPU_WHEEL, TPU_PACKAGE
 from olympus_runtime.bindings import JaxRuntimeError, _jax
-from olympus_runtime.errors import BackendError
-from olympus_runtime.host import GPU_WHEEL, TPU_PACKAGE
 from olympus_runtime.messages import clean
 
 

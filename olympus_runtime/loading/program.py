@@ -5,30 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from olympus_runtime.arguments import ArgumentMatcher
+from olympus_bundle.argument_arrays import typed_arrays
+from olympus_bundle.arguments import ArgumentMatcher
+from olympus_bundle.bundle_file import BundleFile, program_manifest
+from olympus_bundle.errors import OlympusError
+from olympus_bundle.manifest import Signature, StoredExecutable
 from olympus_runtime.bindings import JaxRuntimeError
-from olympus_runtime.bundle_file import BundleFile, program_manifest
-from olympus_runtime.errors import OlympusError, SignatureError
 from olympus_runtime.executable import Array, RunningProgram, value
-from olympus_runtime.manifest import ArrayInfo, Signature, StoredExecutable, type_text
 from olympus_runtime.messages import execution_error
-
-#: The dtypes of Python's numbers; without a dtype of their own they also take the wider one.
-_PYTHON = {
-    bool: "bool",
-    int: "int32 int64",
-    float: "float32 float64",
-    complex: "complex64 complex128",
-}
-#: 64-bit values are narrowed, as by OLYMPUS.
-_NARROWED = {
-    "int64": "int32",
-    "uint64": "uint32",
-    "float64": "float32",
-    "complex128": "complex64",
-}
 
 
 class Program:
@@ -94,42 +78,6 @@ class Program:
             raise execution_error(exc) from None
 
     def _arrays(self, leaves: Sequence[Any]) -> list[Array]:
-        """Return the arguments as arrays of the program's types.
-
-        Raises SignatureError for arguments of another type or number.
-        """
         if len(leaves) != len(self.signature.arguments):
             leaves = self._matcher.leaves(tuple(leaves), {})
-        arrays, wrong = [], []
-        for x, argument in zip(leaves, self.signature.arguments, strict=True):
-            array = _as_array(x, argument)
-            if (array.dtype, array.shape) != (argument.dtype, argument.shape):
-                wrong.append(
-                    f"Argument '{argument.name}' compiled with "
-                    f"{type_text(argument.dtype, argument.shape)} "
-                    f"and called with {type_text(array.dtype, array.shape)}"
-                )
-            arrays.append(array)
-        if wrong:
-            raise SignatureError(
-                "Argument types differ from the types for which this computation was compiled. "
-                "The mismatches are:\n" + "\n".join(wrong)
-            )
-        return arrays
-
-
-def _as_array(x: Any, argument: ArrayInfo) -> Array:
-    """Return an argument as an array; of the program's dtype if it is narrowed, or a number."""
-    wanted = argument.dtype.name
-    try:
-        if wanted in _PYTHON.get(type(x), "").split():
-            return np.asarray(x, argument.dtype)
-        array = np.asarray(x)
-    except (ValueError, TypeError, OverflowError) as exc:
-        raise SignatureError(f"the argument {argument.name!r} is not an array: {exc}") from None
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    narrowed = _NARROWED.get(array.dtype.name)
-    if narrowed is not None and array.dtype != argument.dtype:
-        return array.astype(narrowed)
-    return array
+        return typed_arrays(leaves, self.signature.arguments)

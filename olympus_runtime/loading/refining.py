@@ -10,8 +10,8 @@ from typing import Any
 import jaxlib.mlir.ir as mlir_ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
+from olympus_bundle.errors import ArtifactError, OlympusError
 from olympus_runtime.bindings import JaxRuntimeError, _jax
-from olympus_runtime.errors import ArtifactError, OlympusError
 from olympus_runtime.messages import clean
 
 ir: Any = mlir_ir

@@ -15,7 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from olympus_runtime.regular_file import open_regular
+from olympus_bundle.regular_file import open_regular
 
 #: The variable of the environment with the folder; empty for no store.
 FOLDER = "OLYMPUS_CACHE_DIR"

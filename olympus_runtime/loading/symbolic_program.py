@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_runtime.arguments import ArgumentMatcher
-from olympus_runtime.errors import ArtifactError, UsageError
-from olympus_runtime.manifest import Signature
-from olympus_runtime.symbolic.manifest import SymbolicManifest
+from olympus_bundle.arguments import ArgumentMatcher
+from olympus_bundle.errors import ArtifactError, UsageError
+from olympus_bundle.manifest import Signature
+from olympus_bundle.symbolic.manifest import SymbolicManifest
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +39,10 @@ class SymbolicProgram:
         #: the signature for the first of the compiled sizes
         self.signature = signature
         self._load_part = load_part
-        self._check()
+        try:
+            manifest.check_signature(signature)
+        except ArtifactError as exc:
+            raise ArtifactError(f"{path} cannot be used: {exc}") from None
         self._sizes = manifest.solver()
         self._matcher = ArgumentMatcher(manifest.function, signature)
         self._parts: dict[tuple[int, ...], Any] = {}
@@ -54,14 +57,6 @@ class SymbolicProgram:
     def variables(self) -> tuple[str, ...]:
         """The names of the variables in its sizes."""
         return self._sizes.variables
-
-    def _check(self) -> None:
-        """Raise ArtifactError unless the shapes for the first sizes are those of the signature."""
-        m, s = self.manifest, self.signature
-        for symbolic, arrays in ((m.arguments, s.arguments), (m.results, s.results)):
-            declared = [(x.name, x.at(m.sizes[0])) for x in symbolic]
-            if declared != [(x.name, x.shape) for x in arrays]:
-                raise ArtifactError(f"{self.path} cannot be used: its bundles have other arrays")
 
     def part(self, sizes: Mapping[str, int]) -> Any:
         """Return the program for values of all variables; load or compile it if necessary.

@@ -11,7 +11,7 @@ import pytest
 
 from olympus import artifact
 from olympus.errors import ArtifactError
-from olympus_runtime.host import Host, cpu_features
+from olympus_bundle.host import Host, cpu_features
 from tests.artifact.bundles import change_manifest
 
 X86 = """processor\t: 0
@@ -91,6 +91,6 @@ def test_a_processor_may_have_more_features(bundle: Path) -> None:
 def test_a_host_with_unknown_features_is_refused(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olympus_runtime.host._CPUINFO", Path("/none"))
+    monkeypatch.setattr("olympus_bundle.host._CPUINFO", Path("/none"))
     with pytest.raises(ArtifactError, match="the processor that it is to run on can do is not"):
         artifact.load(bundle).compiled(recompile=False)

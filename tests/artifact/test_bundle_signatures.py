@@ -129,7 +129,7 @@ def test_nothing_is_read_before_the_signature_is_verified(
     def parse(*_: object) -> None:
         raise AssertionError("the manifest was read")
 
-    monkeypatch.setattr("olympus_runtime.reading.ManifestReader.parse", parse)
+    monkeypatch.setattr("olympus_bundle.reading.ManifestReader.parse", parse)
     for forge in (without_the_signature, with_a_changed_manifest, with_a_changed_signature):
         original = signed.read_bytes()
         forge(signed, signed.parent)

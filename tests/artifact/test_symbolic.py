@@ -16,9 +16,9 @@ import olympus.numpy as jnp
 import olympus_runtime
 from olympus import artifact, export
 from olympus.errors import ArtifactError, UsageError
-from olympus_runtime.errors import DataError
-from olympus_runtime.loading import load as loading
-from olympus_runtime.symbolic.sizes import Expression, Sizes, SymbolicShape
+from olympus_bundle.errors import DataError
+from olympus_bundle.symbolic.sizes import Expression, Sizes, SymbolicShape
+from olympus_runtime.loading import symbolic_loader as loading
 from tests.artifact.bundles import change_manifest, members_of, python, replace_member, struct
 
 CONSTRAINTS = ("1 <= b <= 64", "b % 4 == 0", "d >= 2")

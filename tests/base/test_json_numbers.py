@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from olympus.files import Number, number, parse_json, typed
-from olympus_runtime.errors import DataError
+from olympus_bundle.errors import DataError
 
 NUMBERS = [
     *(0, -3, 2**64, True, -1.5, -0.0, 1e308, math.inf, -math.inf, math.nan),

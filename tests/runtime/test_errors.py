@@ -151,7 +151,7 @@ def test_native_code_is_not_loaded_if_it_is_not_trusted(
     def refuse(*_: object) -> None:
         raise AssertionError("native code was loaded")
 
-    monkeypatch.setattr("olympus_runtime.loading.load.load_executable", refuse)
+    monkeypatch.setattr("olympus_runtime.loading.fixed_loader.load_executable", refuse)
     check(olympus_runtime.load(bundle, native=False))
     with pytest.raises(errors.ArtifactError, match="loaded with native=False"):
         olympus_runtime.load(bundle, native=False, recompile=False)
@@ -196,7 +196,7 @@ except olympus_runtime.UsageError as error:
     print(type(error).__module__, error)
 """
     assert python(source, tmp_path) == (
-        "olympus_runtime.errors missing cannot be read: No such file or directory\n"
+        "olympus_bundle.errors missing cannot be read: No such file or directory\n"
     )
 
 
@@ -213,8 +213,8 @@ def test_a_program_of_several_devices_is_refused(bundle: Path) -> None:
 
 
 def test_the_reader_knows_the_dtypes_of_olympus() -> None:
+    from olympus_bundle.json_value import JsonValue
     from olympus_core.base import dtypes
-    from olympus_runtime.json_value import JsonValue
 
     for dtype in dtypes.array_dtypes():
         assert JsonValue(dtypes.long_name(dtype)).dtype() == dtype

@@ -12,7 +12,7 @@ import olympus_runtime
 from olympus import errors
 from olympus_runtime.cpu import cpu_client
 from olympus_runtime.loading import accelerators
-from olympus_runtime.loading import load as loading
+from olympus_runtime.loading import fixed_loader as loading
 from tests.artifact.bundles import change_manifest, python
 from tests.runtime.test_program import check
 

@@ -14,7 +14,7 @@ import pytest
 import olympus
 import olympus_runtime
 from olympus import artifact, lax
-from olympus_runtime.bundle_file import read_bundle
+from olympus_bundle.bundle_file import read_bundle
 from tests.artifact.bundles import mlp, python, save, struct
 
 X = np.arange(6, dtype="float32").reshape(2, 3)

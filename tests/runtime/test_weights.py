@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 import olympus
 import olympus_runtime
 from olympus import artifact
-from olympus_runtime.weights import dotted, read_weights
+from olympus_bundle.weights import dotted, read_weights
 
 RNG = np.random.default_rng(5)
 LAYERS = [

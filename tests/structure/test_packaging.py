@@ -6,12 +6,13 @@ import fnmatch
 import tomllib
 from typing import Any
 
+from olympus_cli.text.packages import PACKAGES
 from tests.documents.documents import ROOT, read
 
 PROJECT: dict[str, Any] = tomllib.loads(read(ROOT / "pyproject.toml"))
 DATA = [
     path.name
-    for package in ("olympus", "olympus_core", "olympus_cli")
+    for package in PACKAGES
     for path in (ROOT / package).rglob("*")
     if path.is_file() and path.suffix not in (".py", ".pyc")
 ]

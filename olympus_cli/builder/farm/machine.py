@@ -12,6 +12,7 @@ from olympus.artifact import COMPILERS
 from olympus_cli.builder.freshness.inputs import machine_facts
 from olympus_cli.builder.key import device_figures
 from olympus_cli.program.versions import installed_version
+from olympus_cli.text.packages import PACKAGES
 
 PROBE = "the build folder"
 
@@ -48,7 +49,7 @@ def _own_files() -> str:
     """Return the SHA-256 of the modules of OLYMPUS: two checkouts may have one version."""
     digest = hashlib.sha256()
     home = Path(olympus.__file__).parent.parent
-    for package in ("olympus", "olympus_core", "olympus_cli"):
+    for package in PACKAGES:
         for path in sorted((home / package).rglob("*.py")):
             content = path.read_bytes()
             digest.update(f"{path.relative_to(home)} {len(content)}\n".encode() + content)

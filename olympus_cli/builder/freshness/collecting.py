@@ -41,8 +41,8 @@ from olympus_cli.builder.freshness.inputs import (
 )
 from olympus_cli.builder.freshness.reads import CLOCK, Reads
 from olympus_cli.faults.blame import is_python
+from olympus_cli.text.packages import PACKAGES
 
-_OWN = ("olympus", "olympus_core", "olympus_cli")
 _PACKAGES = ("numpy", "jaxlib", "ml_dtypes")  # they trace and lower, with ours
 _INSTALLED = re.compile(r"(?P<folder>.*/(?:site|dist)-packages)/(?P<top>[^/]+)")
 _TOP = re.compile(r"^([^/,\n]+)[/,]", re.MULTILINE)  # the first part of each path in a RECORD
@@ -72,7 +72,7 @@ class Collector:
 
         `kinds` are those of the backends, whose compilers are included.
         """
-        files = [file for name in _OWN for file in _sources_of(name)]
+        files = [file for name in PACKAGES for file in _sources_of(name)]
         inputs: list[Input] = [MachineInput(machine_facts())]
         inputs += self._of_files(files, None)
         compilers = {name for kind in kinds for name in COMPILERS[kind]}

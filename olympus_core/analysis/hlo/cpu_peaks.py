@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from olympus_bundle.json_value import parse_json
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.base.user_folders import user_cache_folder
-from olympus_runtime.json_value import parse_json
 
 _MAX_BYTES = 2**20  # of a file
 _VERSION = 2  # increased with each change of the file; a file of version 1 has all but its origin

@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from olympus_bundle.json_value import parse_json
 from olympus_core.analysis.sources.places import Place, Places, nested_operations
 from olympus_core.base.errors import ArtifactError
 from olympus_core.base.regular_files import path_text, source_line
 from olympus_core.mlir import bindings as mlir
-from olympus_runtime.json_value import parse_json
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from olympus_bundle.regular_file import open_regular
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.interop.onnx_models.package import onnx_package
-from olympus_runtime.regular_file import open_regular
 
 #: The numbers of `TensorProto.DataType`, by the dtypes that arrays of a program have.
 _DTYPES = {

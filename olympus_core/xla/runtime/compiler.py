@@ -9,6 +9,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from olympus_bundle.host_functions import HANDLER
 from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
@@ -24,7 +25,6 @@ from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
 from olympus_runtime.cpu import ensure_lapack
-from olympus_runtime.host_functions import HANDLER
 from olympus_runtime.messages import artifact_error
 
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.

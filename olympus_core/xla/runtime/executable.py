@@ -33,8 +33,8 @@ from olympus_core.xla.runtime.host_calls import HostCalls, starter
 from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
 from olympus_core.xla.targets.targets import Target
 from olympus_runtime.buffers import dispatched
-from olympus_runtime.checks import ProgramTypes, program_types
 from olympus_runtime.messages import clean
+from olympus_runtime.program_types import ProgramTypes, program_types
 
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from olympus_bundle.host import GPU_WHEEL as WHEEL
 from olympus_core.base.errors import BackendError
 from olympus_core.xla.bindings import JAXLIB_VERSION, _jax
 from olympus_core.xla.runtime.plugins import Plugin, as_backend_error, installed, library_of
 from olympus_core.xla.targets.gpu_targets import DEFAULT_GPU
 from olympus_core.xla.targets.targets import Target, device_config, full_topology
 from olympus_core.xla.targets.topologies import Topology
-from olympus_runtime.host import GPU_WHEEL as WHEEL
 
 INSTALL = f'pip install "{WHEEL}=={JAXLIB_VERSION}"'
 

@@ -13,13 +13,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from olympus_bundle.host import TPU_PACKAGE as PACKAGE
 from olympus_core.base.errors import BackendError
 from olympus_core.xla.bindings import _jax
 from olympus_core.xla.runtime.plugins import Plugin, as_backend_error, installed, library_of
 from olympus_core.xla.targets.targets import Target, device_model, full_topology
 from olympus_core.xla.targets.topologies import Torus
 from olympus_core.xla.targets.tpu_models import TpuModel
-from olympus_runtime.host import TPU_PACKAGE as PACKAGE
 
 INSTALL = "pip install 'olympus[tpu]'"
 _LICENSE = (

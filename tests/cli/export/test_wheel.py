@@ -195,7 +195,7 @@ def test_pip_installs_the_wheel_and_the_runtime(bundle: Path, tmp_path: Path) ->
     (runtime,) = wheels.glob("olympus_runtime-*.whl")
     with zipfile.ZipFile(runtime) as archive:
         tops = {name.partition("/")[0].partition("-")[0] for name in archive.namelist()}
-    assert tops == {"olympus_runtime"}
+    assert tops == {"olympus_bundle", "olympus_runtime"}
     model = write_wheel(bundle, wheels, "net", "scaled", "1.0")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     own = next(venv.glob("lib/*/site-packages"))

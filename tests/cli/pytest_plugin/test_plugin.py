@@ -10,6 +10,7 @@ import tomllib
 
 import pytest
 
+from olympus_cli.text.packages import PACKAGES
 from tests.documents.documents import ROOT, read
 
 pytest_plugins = ["pytester"]
@@ -99,7 +100,7 @@ def test_pytest_does_not_rewrite_the_package(
     are rewritten, which proves that pytest sees it.
     """
     site = work.mkdir("site")
-    for name in ("olympus", "olympus_core", "olympus_cli"):
+    for name in PACKAGES:
         (site / name).symlink_to(ROOT / name)
     info = site / "olympus-99.dist-info"
     info.mkdir()

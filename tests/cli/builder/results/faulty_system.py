@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from olympus_bundle import regular_file
 from olympus_cli.builder.results import folder_remote, local, locks, maintenance, new_files
 from olympus_core.base import regular_files
-from olympus_runtime import regular_file
 
 #: The calls that can fail.
 CALLS = ("open", "write", "fsync", "rename", "link", "mkdir", "makedirs", "unlink", "utime")

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from olympus_runtime.errors import ArtifactError, UsageError
-from olympus_runtime.regular_file import open_regular
+from olympus_bundle.errors import ArtifactError, UsageError
+from olympus_bundle.regular_file import open_regular
 
 _MAX_BYTES = 2**40  # of a bundle
 _MAGIC = b"PK\x03\x04"

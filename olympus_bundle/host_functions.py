@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_runtime.errors import ArtifactError, UsageError
-from olympus_runtime.manifest import ArrayInfo, type_text
-from olympus_runtime.tree import TreeNode
+from olympus_bundle.errors import ArtifactError, UsageError
+from olympus_bundle.manifest import ArrayInfo, type_text
+from olympus_bundle.tree import TreeNode
 
 #: The beginning of the names of the runtime's handlers that call Python.
 HANDLER = b"xla_ffi_python_"

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from olympus_runtime.errors import DataError
-from olympus_runtime.json_value import JsonValue
-from olympus_runtime.manifest import Member, parse_member
-from olympus_runtime.symbolic.sizes import Expression, Size, SizeConstraint, Sizes, SymbolicShape
+from olympus_bundle.errors import ArtifactError, DataError
+from olympus_bundle.json_value import JsonValue
+from olympus_bundle.manifest import Member, Signature, parse_member
+from olympus_bundle.symbolic.sizes import Expression, Size, SizeConstraint, Sizes, SymbolicShape
 
 SYMBOLIC_VERSION = 4
 
@@ -44,6 +44,16 @@ class SymbolicManifest:
     def solver(self) -> Sizes:
         """Return the solver for the variables of a call."""
         return Sizes(self.arguments, self.constraints)
+
+    def check_signature(self, signature: Signature) -> None:
+        """Raise ArtifactError unless the shapes for the first sizes are those of a signature."""
+        for symbolic, arrays in (
+            (self.arguments, signature.arguments),
+            (self.results, signature.results),
+        ):
+            declared = [(x.name, x.at(self.sizes[0])) for x in symbolic]
+            if declared != [(x.name, x.shape) for x in arrays]:
+                raise ArtifactError("its bundles have other arrays")
 
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data, which `parse_symbolic` reads."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from olympus_runtime.errors import DataError, SignatureError
+from olympus_bundle.errors import DataError, SignatureError
 
 _MOST_CHARACTERS, _MOST_POWER = 2000, 16
 _NONLINEAR = math.inf

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from olympus_runtime.errors import ArtifactError, DataError
+from olympus_bundle.errors import ArtifactError, DataError
 
 _T = TypeVar("_T")
 #: A surrogate, as a character or as an escape sequence.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from olympus_runtime.errors import SignatureError
-from olympus_runtime.manifest import Signature
-from olympus_runtime.tree import TreeNode, field_names
+from olympus_bundle.errors import SignatureError
+from olympus_bundle.manifest import ArrayInfo, Signature
+from olympus_bundle.tree import TreeNode, field_names
 
 
 class ArgumentMatcher:
@@ -107,6 +107,68 @@ class ArgumentMatcher:
 
     def _refuse(self, what: str) -> NoReturn:
         raise SignatureError(f"'{self.function}' cannot be called with these arguments: {what}")
+
+
+#: The position of an argument, None for a keyword, with its name, its tree and its arrays.
+Argument = tuple[int | None, str, TreeNode, Sequence[ArrayInfo]]
+
+
+def arguments_of(signature: Signature) -> Iterator[Argument]:
+    """Yield the arguments of a signature that have arrays."""
+    arrays = iter(signature.arguments)
+    positional, named = signature.argument_tree.items
+    for i, node in enumerate((*positional.items, *named.items)):
+        leaves = [next(arrays) for _ in range(node.leaves())]
+        if leaves:
+            position = i if i < len(positional.items) else None
+            yield position, first_name(leaves[0].name), node, leaves
+
+
+def first_name(name: str) -> str:
+    """Return the name of the argument that an array is a part of.
+
+    >>> first_name("params['w']")
+    'params'
+    """
+    return re.split(r"[\[.]", name, maxsplit=1)[0]
+
+
+class AddedArguments:
+    """Arguments of a program that are added to its calls, which do not take them.
+
+    `values` are the position of each, None for a keyword, its name and its value. `reason`
+    completes the message for a call that passes one: "'valid' is the mask, which a call adds".
+    """
+
+    def __init__(
+        self,
+        function: str,
+        takes: int,
+        values: Sequence[tuple[int | None, str, Any]],
+        reason: str,
+    ) -> None:
+        self._function, self._values, self._reason = function, values, reason
+        #: the number of positional arguments that a call takes
+        self.takes = takes - sum(position is not None for position, *_ in values)
+
+    def add(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the positional arguments of the program; the others are added to `kwargs`.
+
+        Raises SignatureError for too many arguments, or one that is added.
+        """
+        if len(args) > self.takes:
+            raise SignatureError(
+                f"'{self._function}' cannot be called with these arguments: it got {len(args)} "
+                f"positional arguments, and takes {self.takes}"
+            )
+        for position, name, value in self._values:
+            if name in kwargs:
+                raise SignatureError(f"{name!r} {self._reason}")
+            if position is not None and len(args) >= position:
+                args = (*args[:position], value, *args[position:])
+            else:
+                kwargs[name] = value
+        return args
 
 
 _FIRST_NAME = re.compile(r"\w+")

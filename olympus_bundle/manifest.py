@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_runtime.host import Host
-from olympus_runtime.json_value import JsonValue
-from olympus_runtime.tree import TreeNode
+from olympus_bundle.host import Host
+from olympus_bundle.json_value import JsonValue
+from olympus_bundle.tree import TreeNode
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1  # raised with every change that an old reader would misread

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any, ClassVar
 
-from olympus_runtime import manifest as records
-from olympus_runtime.buckets import BUCKETS_VERSION, BucketManifest, parse_buckets
-from olympus_runtime.errors import ArtifactError, DataError
-from olympus_runtime.host import COMPILERS, Host
-from olympus_runtime.host_functions import HostFunction
-from olympus_runtime.json_value import JsonValue, parse_json
-from olympus_runtime.symbolic.manifest import SYMBOLIC_VERSION, SymbolicManifest, parse_symbolic
-from olympus_runtime.tree import MAX_DEPTH, PARTS, TreeNode
-from olympus_runtime.weight_bundles import WEIGHTS_VERSION, WeightManifest, parse_weights
+from olympus_bundle import manifest as records
+from olympus_bundle.buckets import BUCKETS_VERSION, BucketManifest, parse_buckets
+from olympus_bundle.errors import ArtifactError, DataError
+from olympus_bundle.host import COMPILERS, Host
+from olympus_bundle.host_functions import HostFunction
+from olympus_bundle.json_value import JsonValue, parse_json
+from olympus_bundle.symbolic.manifest import SYMBOLIC_VERSION, SymbolicManifest, parse_symbolic
+from olympus_bundle.tree import MAX_DEPTH, PARTS, TreeNode
+from olympus_bundle.weight_bundles import WEIGHTS_VERSION, WeightManifest, parse_weights
 
 #: The manifest of a bundle of any schema version.
 AnyManifest = records.Manifest | BucketManifest | WeightManifest | SymbolicManifest

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_runtime.errors import DataError, SignatureError, UsageError
-from olympus_runtime.json_value import parse_json
-from olympus_runtime.manifest import ArrayInfo, Signature, type_text
-from olympus_runtime.regular_file import open_regular
-from olympus_runtime.tree import TreeNode
+from olympus_bundle.arguments import arguments_of
+from olympus_bundle.errors import DataError, UsageError
+from olympus_bundle.json_value import parse_json
+from olympus_bundle.manifest import ArrayInfo, Signature, type_text
+from olympus_bundle.regular_file import open_regular
 
 Array = np.ndarray[Any, Any]
 
@@ -128,80 +128,8 @@ def _are_sizes(value: Any) -> bool:
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**48 for n in value)
 
 
-class BoundProgram:
-    """A program with weights for some of its arguments: a call takes the other ones.
-
-    `arguments` are the other ones in flattened order. The weights of a program on the CPU are not
-    copied if their place in the file is aligned, and once otherwise.
-
-    >>> load("mlp.olympus", weights="mlp.safetensors")(x)
-    """
-
-    def __init__(self, program: Any, weights: Mapping[str, Array], path: Path) -> None:
-        self.program, self.path = program, path
-        self._bound = list(bound_values(program.signature, weights, path))
-        names = {name for _, name, *_ in self._bound}
-        masks = getattr(program, "masks", ())
-        passed = [x for i, x in enumerate(program.signature.arguments) if i not in masks]
-        self._is_bound = [_first_name(x.name) in names for x in passed]
-        positions = getattr(program, "takes", len(program.signature.argument_tree.items[0].items))
-        self._takes = positions - sum(position is not None for position, *_ in self._bound)
-        self._leaves = [x for *_, arrays, _ in self._bound for x in arrays]
-        self.arguments: list[ArrayInfo] = [x for x in passed if _first_name(x.name) not in names]
-
-    def __repr__(self) -> str:
-        names = ", ".join(name for _, name, *_ in self._bound)
-        return f"{repr(self.program)[:-1]}, with {names} from {self.path}>"
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.program, name)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program on the arguments that have no weights; raise as its own call."""
-        if len(args) > self._takes:
-            raise SignatureError(
-                f"'{self.program.manifest.function}' cannot be called with these arguments: it got "
-                f"{len(args)} positional arguments, and takes {self._takes}"
-            )
-        for position, name, _, value in self._bound:
-            if name in kwargs:
-                raise SignatureError(f"{name!r} has its weights from {self.path}")
-            if position is not None and len(args) >= position:
-                args = (*args[:position], value, *args[position:])
-            else:
-                kwargs[name] = value
-        return self.program(*args, **kwargs)
-
-    def flat(self, leaves: Sequence[Any]) -> list[Array]:
-        """Return the results of a call in flattened order, for `arguments` in their order.
-
-        Raises as a call.
-        """
-        bound, rest = iter(self._leaves), iter(leaves)
-        values = [next(bound) if is_bound else next(rest) for is_bound in self._is_bound]
-        return list(self.program.flat(values))
-
-
-#: The position of an argument, None for a keyword, with its name, its tree and its arrays.
-_Argument = tuple[int | None, str, TreeNode, Sequence[ArrayInfo]]
 #: The position of an argument, None for a keyword, with its name, its arrays and its value.
 _Value = tuple[int | None, str, Sequence[Array], Any]
-
-
-def _arguments(signature: Signature) -> Iterator[_Argument]:
-    """Yield the arguments of a signature that have arrays."""
-    arrays = iter(signature.arguments)
-    positional, named = signature.argument_tree.items
-    for i, node in enumerate((*positional.items, *named.items)):
-        leaves = [next(arrays) for _ in range(node.leaves())]
-        if leaves:
-            position = i if i < len(positional.items) else None
-            yield position, _first_name(leaves[0].name), node, leaves
-
-
-def _first_name(name: str) -> str:
-    """Return the name of the argument that an array is a part of."""
-    return re.split(r"[\[.]", name, maxsplit=1)[0]
 
 
 def bound_values(
@@ -216,7 +144,7 @@ def bound_values(
     """
     if not weights:
         raise UsageError(f"{path} has no arrays")
-    arguments = list(_arguments(signature))
+    arguments = list(arguments_of(signature))
     known = {dotted(leaf.name): leaf for *_, leaves in arguments for leaf in leaves}
     if not any(name in known for name in weights):
         tops = [top for _, top, _, _ in arguments]

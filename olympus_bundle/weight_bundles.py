@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from olympus_runtime.json_value import JsonValue
-from olympus_runtime.manifest import Member, parse_member
+from olympus_bundle.json_value import JsonValue
+from olympus_bundle.manifest import Member, parse_member
 
 WEIGHTS_VERSION = 3
 PROGRAM = "program.olympus"

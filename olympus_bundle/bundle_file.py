@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from olympus_runtime.buckets import BucketManifest
-from olympus_runtime.container import Members, members_in, read_members, unverified_member
-from olympus_runtime.errors import ArtifactError, DataError
-from olympus_runtime.json_value import parse_json
-from olympus_runtime.manifest import MANIFEST, Manifest, Member
-from olympus_runtime.reading import AnyManifest, ManifestReader
-from olympus_runtime.signatures import SIGNATURE, verify_signature
-from olympus_runtime.symbolic.manifest import SymbolicManifest, part_name
-from olympus_runtime.weight_bundles import PROGRAM, WeightManifest
+from olympus_bundle.buckets import BucketManifest
+from olympus_bundle.container import Members, members_in, read_members, unverified_member
+from olympus_bundle.errors import ArtifactError, DataError
+from olympus_bundle.json_value import parse_json
+from olympus_bundle.manifest import MANIFEST, Manifest, Member
+from olympus_bundle.reading import AnyManifest, ManifestReader
+from olympus_bundle.signatures import SIGNATURE, verify_signature
+from olympus_bundle.symbolic.manifest import SymbolicManifest, part_name
+from olympus_bundle.weight_bundles import PROGRAM, WeightManifest
 
 OLYMPUSPR = "program.olympuspr"
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from olympus_runtime.errors import ArtifactError, BackendError, UsageError
-from olympus_runtime.regular_file import open_regular
+from olympus_bundle.errors import ArtifactError, BackendError, UsageError
+from olympus_bundle.regular_file import open_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
