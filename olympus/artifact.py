@@ -28,8 +28,10 @@ from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import SignatureState as SignatureState
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import all_sizes_of as all_sizes_of
+from olympus_core.artifact import arguments_with_weights as arguments_with_weights
 from olympus_core.artifact import buckets_of as buckets_of
 from olympus_core.artifact import digest_of_files as digest_of_files
+from olympus_core.artifact import extract_program as extract_program
 from olympus_core.artifact import indented as indented
 from olympus_core.artifact import join_buckets as join_buckets
 from olympus_core.artifact import join_symbolic as join_symbolic

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from olympus_cli.builder.bucket_bundles import groups_of
-from olympus_cli.builder.joining import JoinedBundle
+from olympus_cli.builder.joining import JoinedBundle, explained, ready_targets
+from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.selection.states import State, TargetState
 from olympus_cli.builder.weight_bundles import joins_of
 from olympus_cli.spec.backends import backend_text
@@ -30,6 +31,21 @@ def joined_states(specs: Sequence[TargetSpec], build_dir: Path) -> Iterator[Targ
         if join.program in programs:
             owner = next(s for s in specs if join.program in (s.name, s.buckets and s.buckets.name))
             yield _state(join, owner)
+
+
+def explain_joined(
+    specs: Mapping[str, TargetSpec], outcomes: Iterable[Outcome], build_dir: Path
+) -> list[Outcome]:
+    """Return why each of these bundles is stale or fresh, after its targets are explained."""
+    ready = ready_targets(outcomes)
+    explanations = []
+    for group in groups_of(specs, build_dir):
+        parts = [target.name for target in group.targets.values()]
+        explanations.append(explained(group, parts, ready))
+    ready |= ready_targets(explanations)
+    programs = {*specs, *(outcome.target for outcome in explanations)}
+    joins = [join for join in joins_of(specs, build_dir) if join.program in programs]
+    return [*explanations, *(explained(join, [join.program], ready) for join in joins)]
 
 
 def _state(bundle: JoinedBundle, spec: TargetSpec) -> TargetState:

@@ -15,6 +15,7 @@ from olympus_cli.builder.driver import Selected, build
 from olympus_cli.builder.farm.choice import executor_of
 from olympus_cli.builder.freshness.shortcut import key_in_file
 from olympus_cli.builder.gate_report import build_report
+from olympus_cli.builder.joined_states import explain_joined
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.schedule import LastBuild
@@ -132,6 +133,7 @@ def explain_project(names: tuple[str, ...], project: str | None, forms: Forms) -
         by_index = Selected("", opened.root, (), opened.targets.keys())
         with interrupts.interrupts_raised(), building(specs, default_jobs()) as listener:
             outcomes = build(specs, opened.build_dir, options, listener, by_index)
+        outcomes = [*outcomes, *explain_joined(specs, outcomes, opened.build_dir)]
         folders = outcomes, opened.build_dir, opened.root
         outputs.write(build_report(*folders, command="explain", explain=True))
 

@@ -83,6 +83,16 @@ class PartsChanged:
 
 
 @dataclass(frozen=True)
+class PartsStale:
+    """A bundle joined from others, `parts`, that have to be built first."""
+
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{' and '.join(self.parts)}, which it is joined from, must be built"
+
+
+@dataclass(frozen=True)
 class Forced:
     """A build that the user requested."""
 
@@ -280,6 +290,7 @@ Reason = (
     | OutputChanged
     | OutputMissing
     | PartsChanged
+    | PartsStale
     | Forced
     | Skipped
     | Renewed

@@ -17,6 +17,7 @@ from olympus_cli.builder.driver import build
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import building, raise_failures
+from olympus_cli.builder.weight_bundles import join_weights
 from olympus_cli.export.formats import (
     FORMATS,
     AnyFormat,
@@ -42,7 +43,7 @@ from olympus_cli.program.buckets import is_for_several_sizes
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_bundle, is_onnx, program_file
 from olympus_cli.spec.fixed_sizes import symbolic_shapes, with_fixed_sizes
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import WEIGHTS_SUFFIX, TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.settings import read_settings
 from olympus_cli.terminal import console
@@ -112,9 +113,15 @@ def command(
     if output == "-" and (as_json or isinstance(form, BundleFormat)):
         both = "--json" if as_json else f"--format {name}, which writes files"
         raise UsageError(f"`-o -` cannot be combined with {both}")
+    with_weights = isinstance(form, BundleFormat) and request.text.endswith(WEIGHTS_SUFFIX)
+    if with_weights:
+        request = replace(request, text=request.text.removesuffix(WEIGHTS_SUFFIX))
     sizes = request.sizes() if isinstance(form, BundleFormat) else {}
     spec = next(iter(sizes.values())) if sizes else _unchanged(request.spec())
     target = spec.name if spec.buckets is None or not sizes else spec.buckets.name
+    if with_weights and not spec.data:
+        raise UsageError(f"{target} has no weights", hint=_DATA)
+    target += WEIGHTS_SUFFIX if with_weights else ""
     spec = _with_sizes(spec, request, form, name)
     if (request.backend, request.device, request.topology) != (None, None, None):
         options = replace(options, target=spec.backends[0])
@@ -135,7 +142,7 @@ def command(
     else:
         assert place != "-"
         with interrupts.interrupts_raised(), tempfile.TemporaryDirectory() as folder:
-            specs = sizes or {target: spec}
+            specs = sizes or {spec.name: spec}
             bundle = _bundle(target, specs, request, Path(folder), time_limit, no_cache=no_cache)
             written = form.write(bundle, place, options)
     if as_json:
@@ -143,6 +150,9 @@ def command(
         console.print_json({**document, "output": display_path(written)})
     else:
         console.message(f"wrote {display_path(written)}")
+
+
+_DATA = '`data = "weights.safetensors"` of an argument in olympus.toml names the file with them'
 
 
 def _check_options(name: str, form: AnyFormat, options: ExportOptions) -> None:
@@ -238,7 +248,9 @@ def _bundle(
     if is_bundle(request.text):
         path = Path(request.text).absolute()
         trust = read_settings().trust or None
-        if is_for_several_sizes(path):
+        if artifact.schema_version(path) == artifact.WEIGHTS_VERSION:
+            artifact.weights_of(path, trust=trust)
+        elif is_for_several_sizes(path):
             artifact.buckets_of(path, trust=trust)
         else:
             artifact.load(path, native=False, trust=trust)
@@ -250,12 +262,13 @@ def _bundle(
 def _built(
     specs: Mapping[str, TargetSpec], folder: Path, time_limit: float | None, *, no_cache: bool
 ) -> list[Outcome]:
-    """Build targets in a folder, with their bundle for several sizes; raise the errors."""
+    """Build targets in a folder, with the bundles that are joined from them; raise the errors."""
     options = Options(
         jobs=1, time_limit=time_limit, force=True, page=False, use=None if no_cache else "read"
     )
     with building([*specs], jobs=1) as listener:
         outcomes = build(specs, folder, options, listener)
     joined = join_groups(specs, outcomes, folder, frozen=False)
-    raise_failures([*outcomes, *joined], is_verbose())
+    bound = join_weights(specs, [*outcomes, *joined], folder, frozen=False)
+    raise_failures([*outcomes, *joined, *bound], is_verbose())
     return outcomes

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import olympus
-from olympus.artifact import Bundle, buckets_of, load
+from olympus.artifact import Bundle, arguments_with_weights, buckets_of, load
 from olympus.errors import UsageError
 from olympus_cli.export.c_program import CProgram, c_program
 from olympus_cli.export.options import ExportOptions
@@ -41,6 +41,12 @@ def write(path: Path, output: Path, options: ExportOptions) -> Path:
     >>> write(Path("f.olympus"), Path("f-c"), ExportOptions())
     PosixPath('f-c')
     """
+    if bound := arguments_with_weights(path):
+        raise UsageError(
+            f"--format c takes all arguments in each call, and {path.name} has the "
+            f"weights of {', '.join(bound)}",
+            hint="export the program without weights, and pass them from their file",
+        )
     with tempfile.TemporaryDirectory() as folder:
         program = _described(path, options.target, Path(folder))
     check_folder(output)

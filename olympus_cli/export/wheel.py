@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import olympus
-from olympus.artifact import BucketManifest, Bundle, Manifest, buckets_of, load
+from olympus.artifact import (
+    BucketManifest,
+    Bundle,
+    Manifest,
+    arguments_with_weights,
+    buckets_of,
+    extract_program,
+    load,
+)
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.export.options import ExportOptions
 from olympus_cli.export.wheel_modules import WheelModule, check_name, module_source, stub_source
@@ -38,7 +46,9 @@ def export_wheel(path: Path, output: Path, options: ExportOptions) -> Path:
     >>> export_wheel(Path("mlp.olympus"), Path("dist"), ExportOptions())
     PosixPath('dist/mlp-1.0-py3-none-any.whl')
     """
-    manifest = _rows_of(path) or load(path, native=False).manifest
+    with tempfile.TemporaryDirectory() as folder:
+        program = extract_program(path, folder)
+        manifest = _rows_of(program) or load(program, native=False).manifest
     if isinstance(manifest, Manifest) and manifest.callbacks:
         names = ", ".join(function.name for function in manifest.callbacks)
         raise UsageError(
@@ -57,7 +67,8 @@ def write_wheel(
     """Write a wheel with a module that has the program of a bundle as a function.
 
     The wheel is the same for the same bundle and arguments. It fits every machine: the loader
-    compiles the program where the executable does not fit.
+    compiles the program where the executable does not fit. An argument whose weights are in the
+    bundle is no parameter of the function.
 
     Raises:
         ArtifactError: the bundle is damaged, or its program has several devices.
@@ -73,14 +84,17 @@ def write_wheel(
             f"{version!r:.80} is not the version of a package",
             hint="write numbers and dots, as in --wheel-version 1.2.0",
         )
-    rows = _rows_of(bundle_path)
-    bundle = load(bundle_path, native=False) if rows is None else _largest(bundle_path, rows)
+    with tempfile.TemporaryDirectory() as folder:
+        program = extract_program(bundle_path, folder)
+        rows = _rows_of(program)
+        bundle = load(program, native=False) if rows is None else _largest(program, rows)
     if bundle.num_devices > 1:
         raise ArtifactError(
             f"--format wheel is for programs of one device, and {bundle_path} is for "
             f"{bundle.num_devices} devices"
         )
-    module = WheelModule.of(bundle, rows, module_name, function_name, version)
+    names = module_name, function_name, version
+    module = WheelModule.of(bundle, rows, arguments_with_weights(bundle_path), *names)
     info = f"{module_name}-{version}.dist-info"
     members = {
         f"{module_name}/__init__.py": module_source(module).encode(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from olympus.artifact import Argument, BucketManifest, Bundle, Node, RowArray
@@ -75,9 +75,16 @@ class WheelModule:
 
     @staticmethod
     def of(
-        bundle: Bundle, rows: BucketManifest | None, name: str, function: str, version: str
+        bundle: Bundle,
+        rows: BucketManifest | None,
+        bound: Collection[str],
+        name: str,
+        function: str,
+        version: str,
     ) -> WheelModule:
         """Return the module of a bundle's program, or of the largest program for several `rows`.
+
+        The arguments `bound` have their weights in the bundle.
 
         Raises:
             UsageError: a parameter that is passed by name has a name that Python does not allow.
@@ -102,7 +109,8 @@ class WheelModule:
             _parameter(str(key), node, arrays, symbol)
             for key, node in zip(kwargs.keys, kwargs.items, strict=True)
         ]
-        positional = [p for p in positional if not p.is_mask]
+        pairs = zip(roots, positional, strict=True)
+        positional = [p for root, p in pairs if not p.is_mask and root not in bound]
         last = max((i for i, p in enumerate(positional) if p.name.startswith("_")), default=-1)
         results = zip(signature.results, of_rows, strict=False)
         return WheelModule(
@@ -112,7 +120,7 @@ class WheelModule:
             f"{function}, compiled from {manifest.entry} by OLYMPUS".replace("\n", " "),
             tuple(positional),
             last + 1,
-            tuple(p for p in named if not p.is_mask),
+            tuple(p for p in named if not p.is_mask and p.name not in bound),
             _annotation(signature.result_tree, iter(signature.results)),
             tuple(_line_of(array, own, symbol) for array, own in results),
             "" if rows is None else _rows_text(rows),

@@ -25,7 +25,7 @@ from olympus_cli.spec.cache import cache_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.entries import FRONTENDS, is_entry, is_onnx
 from olympus_cli.spec.environment import check_variables, environment_of
-from olympus_cli.spec.fixed_sizes import at_of, checked_constraints
+from olympus_cli.spec.fixed_sizes import at_of, checked_constraints, symbolic_shapes
 from olympus_cli.spec.inputs import InputSpec, input_specs, tolerance_spec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import (
@@ -222,6 +222,14 @@ def _in_bundle(
     section: Section, name: str, target: TargetSpec, buckets: Buckets, devices: Devices
 ) -> TargetSpec:
     """Return a target of one size as a part of the bundle for all sizes."""
+    shape = next(symbolic_shapes(target), None)
+    if shape is not None:
+        sizes = " and ".join(n for n in shape if isinstance(n, str))
+        section.fail(
+            "args",
+            f"has the symbolic size {sizes}, and a bundle has buckets or symbolic sizes",
+            'write a number or a matrix instead; oversize = "refine" makes the rows symbolic',
+        )
     rest = {key: value for key, value in target.matrix.items() if key != buckets.symbol}
     size = int(str(target.matrix[buckets.symbol]))
     values = {**rest, buckets.symbol: buckets.twin(size)}

@@ -22,7 +22,13 @@ from olympus_core.artifact.signing import (
 )
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.artifact.symbolic import join_symbolic, symbolic_of
-from olympus_core.artifact.weights import digest_of_files, join_weights, weights_of
+from olympus_core.artifact.weights import (
+    arguments_with_weights,
+    digest_of_files,
+    extract_program,
+    join_weights,
+    weights_of,
+)
 
 __all__ = [
     "COMPILERS",
@@ -38,8 +44,10 @@ __all__ = [
     "SignatureState",
     "StoredExecutable",
     "all_sizes_of",
+    "arguments_with_weights",
     "buckets_of",
     "digest_of_files",
+    "extract_program",
     "indented",
     "join_buckets",
     "join_symbolic",

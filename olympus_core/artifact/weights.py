@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from olympus_bundle.bundle_file import first_program, program_manifest, read_bundle
+from olympus_bundle.bundle_file import (
+    first_program,
+    program_manifest,
+    read_bundle,
+    without_weights,
+)
 from olympus_bundle.manifest import MANIFEST, Member
 from olympus_bundle.signatures import PublicKey, public_keys
 from olympus_bundle.weight_bundles import PROGRAM, WEIGHTS, WeightManifest
-from olympus_bundle.weights import DTYPES, bound_values, read_weights
+from olympus_bundle.weights import DTYPES, bound_values, read_weights, weights_in
 from olympus_core.artifact import container
 from olympus_core.artifact.jsontext import indented
 from olympus_core.base.errors import ArtifactError
@@ -82,6 +87,45 @@ def weights_of(
     if not isinstance(manifest, WeightManifest):
         raise ArtifactError(f"{path} has no weights")
     return manifest
+
+
+def extract_program(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+    """Write the bundle of the program in a bundle with weights to a folder; return its path.
+
+    The path of a bundle without weights is returned unchanged.
+
+    Raises:
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is damaged, or is no bundle.
+      OSError: the folder cannot be written.
+
+    >>> extract_program("served.olympus", "parts")
+    PosixPath('parts/program.olympus')
+    """
+    file = read_bundle(Path(path))
+    if not isinstance(file.manifest, WeightManifest):
+        return Path(path)
+    part = Path(folder) / PROGRAM
+    part.write_bytes(file.members[PROGRAM])
+    return part
+
+
+def arguments_with_weights(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names of the arguments whose weights are in a bundle; empty without weights.
+
+    Raises:
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is damaged, or is no bundle.
+
+    >>> arguments_with_weights("served.olympus")
+    ('params',)
+    """
+    file = read_bundle(Path(path))
+    if not isinstance(file.manifest, WeightManifest):
+        return ()
+    signature = program_manifest(first_program(without_weights(file))).signature
+    arrays = weights_in(file.members.views[WEIGHTS], path)
+    return tuple(name for _, name, *_ in bound_values(signature, arrays, Path(path)))
 
 
 def digest_of_files(files: Sequence[str | os.PathLike[str]]) -> str:

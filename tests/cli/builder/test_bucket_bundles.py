@@ -216,6 +216,15 @@ def test_wrong_keys(line: str, message: str, work: Path, invoke: Invoke) -> None
     assert "olympus.toml:" in result.stderr
 
 
+def test_symbolic_sizes_beside_buckets_are_refused(work: Path, invoke: Invoke) -> None:
+    text = NORM.replace("f32[{n},", "f32[{n},2*d,", 1)
+    assert text != NORM
+    (work / "olympus.toml").write_text(text)
+    result = invoke("build")
+    assert result.exit_code == 2, result.output
+    assert "args has the symbolic size 2*d, and a bundle has buckets or" in result.stderr
+
+
 def test_ranges_of_sizes(work: Path, invoke: Invoke) -> None:
     for text, sizes in {
         "{ max = 20 }": [1, 2, 4, 8, 16, 20],

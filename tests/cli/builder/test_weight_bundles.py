@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 import olympus_runtime
 from olympus import artifact
 from olympus.errors import ArtifactError, UsageError
+from tests.artifact.bundles import python
 
 Invoke = Callable[..., Result]
 
@@ -52,6 +53,47 @@ def work(folder: Path) -> Path:
 def statuses(result: Result) -> dict[str, str]:
     assert result.exit_code == 0, result.stderr
     return {x["target"]: x["status"] for x in json.loads(result.stdout)["targets"]}
+
+
+def test_a_wheel_has_the_weights(work: Path, invoke: Invoke) -> None:
+    result = invoke("export", "forward+weights", "--format", "wheel", "--module", "net")
+    assert result.exit_code == 0, result.stderr
+    with zipfile.ZipFile("net-1.0-py3-none-any.whl") as archive:
+        archive.extractall()
+    source = "import inspect, numpy as np, net; print(inspect.signature(net.forward))\n"
+    source += "print(net.forward(np.ones((2, 3), 'float32')).tolist())"
+    assert python(source, work).splitlines() == ["(x)", str((X @ W + B).tolist())]
+
+
+def test_exports_that_have_no_weights(work: Path, invoke: Invoke) -> None:
+    result = invoke("export", "forward+weights", "--format", "c")
+    assert result.exit_code == 2
+    assert "forward+weights.olympus has the weights of params" in result.stderr
+    (work / "olympus.toml").write_text(TOML.replace(', data = "weights.safetensors"', ""))
+    result = invoke("export", "forward+weights", "--format", "wheel")
+    assert result.exit_code == 2
+    assert "forward has no weights" in result.stderr
+
+
+def test_the_bundle_with_weights_is_explained(work: Path, invoke: Invoke) -> None:
+    def explained() -> dict[str, tuple[str, str | None]]:
+        result = invoke("explain", "--json")
+        assert result.stdout, result.stderr
+        return {
+            x["target"]: (x["status"], x["reason"]) for x in json.loads(result.stdout)["targets"]
+        }
+
+    never = ("stale", "it has not been built before")
+    assert explained() == {"forward": never, "forward+weights": never}
+    invoke("build")
+    assert explained() == {"forward": ("fresh", None), "forward+weights": ("fresh", None)}
+    assert "unchanged: the files that it is joined from" in invoke("explain").stdout
+    save_file({"w": W + 1, "b": B}, work / "weights.safetensors")
+    changed = ("stale", "a file that it is joined from has changed")
+    assert explained()["forward+weights"] == changed
+    (work / "model.py").write_text(MODEL.replace("@", "* 2 @"))
+    waits = ("stale", "forward, which it is joined from, must be built")
+    assert explained()["forward+weights"] == waits
 
 
 def test_a_loaded_program_takes_the_other_arguments(work: Path, invoke: Invoke) -> None:
