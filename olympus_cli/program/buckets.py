@@ -1,4 +1,4 @@
-"""Bundles for several sizes: one is called with any number of rows."""
+"""Bundles for several sizes, and for all sizes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,29 @@ def is_joined(path: Path) -> bool:
     return artifact.schema_version(path) in (artifact.BUCKETS_VERSION, artifact.WEIGHTS_VERSION)
 
 
+def is_symbolic(path: Path) -> bool:
+    """Return True if a file names itself a bundle for all sizes; it is not verified."""
+    return artifact.schema_version(path) == artifact.SYMBOLIC_VERSION
+
+
+def sizes_of(path: Path, variables: Sequence[str], options: BundleOptions) -> dict[str, int]:
+    """Return the sizes in the options of a bundle with symbolic sizes.
+
+    Raises:
+        UsageError: the bundle has no such size, or --size does not name one of several.
+    """
+    shown = f"{path} has the sizes {', '.join(variables)}"
+    if options.size is not None and len(variables) > 1:
+        raise UsageError(shown, hint=f"give {' '.join(f'--at {name}=N' for name in variables)}")
+    only = {} if options.size is None else {variables[0]: options.size}
+    if unknown := sorted(options.sizes.keys() - set(variables)):
+        raise UsageError(f"{shown}, and got {unknown[0]}")
+    return {**only, **options.sizes}
+
+
 @dataclass(frozen=True)
 class RunnableJoined(Runnable):
-    """A bundle for several sizes, called with one number of rows, or a bundle with weights.
+    """A bundle for several or all sizes, called with one of them, or a bundle with weights.
 
     Masks and weights are not among its arguments.
     """
@@ -42,7 +62,7 @@ class RunnableJoined(Runnable):
 def load_joined(
     path: Path, backend: str, options: BundleOptions, keys: Sequence[Path | bytes]
 ) -> Runnable:
-    """Return the program of a bundle for several sizes, or of one with weights.
+    """Return the program of a bundle for several sizes, for all sizes, or with weights.
 
     A program for several sizes is called with the number of rows in `options`.
 
@@ -62,9 +82,8 @@ def load_joined(
         name = next(iter(options.sizes))
         raise UsageError(f"{path} has no symbolic size {name!r}", hint="--size N gives the rows")
     if isinstance(inner, artifact.SymbolicProgram):
-        variables = inner.variables
-        only = {} if options.size is None else {variables[0]: options.size}
-        inner = inner.part({**inner.manifest.sizes[0], **only, **options.sizes})
+        sizes = sizes_of(path, inner.variables, options)
+        inner = inner.part({**inner.manifest.sizes[0], **sizes})
         options = replace(options, size=None)
     signature = inner.signature
     arguments, results = list(signature.arguments), list(signature.results)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import olympus
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
-from olympus_cli.program.buckets import is_joined, load_joined
+from olympus_cli.program.buckets import is_joined, is_symbolic, load_joined, sizes_of
 from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
@@ -115,7 +115,7 @@ def open_bundle(path: Path, options: BundleOptions, *, native: bool = True) -> B
         UsageError: there is no such file, or no program for these sizes.
     """
     keys = options.trust or read_settings().trust
-    if olympus.artifact.schema_version(path) != olympus.artifact.SYMBOLIC_VERSION:
+    if not is_symbolic(path):
         if options.has_size:
             option = "--at" if options.sizes else "--size"
             raise UsageError(
@@ -124,11 +124,7 @@ def open_bundle(path: Path, options: BundleOptions, *, native: bool = True) -> B
         return olympus.artifact.load(path, native=native and options.native, trust=keys or None)
     sizes = options.sizes
     if options.size is not None:
-        variables = olympus.artifact.symbolic_of(path).variables
-        if len(variables) > 1:
-            named = " ".join(f"--at {name}=N" for name in variables)
-            raise UsageError(f"{path} has the sizes {', '.join(variables)}", hint=f"give {named}")
-        sizes = {variables[0]: options.size, **sizes}
+        sizes = sizes_of(path, olympus.artifact.symbolic_of(path).variables, options)
     return olympus.artifact.load(
         path, native=native and options.native, trust=keys or None, sizes=sizes
     )
@@ -155,7 +151,8 @@ def load_bundle(
         raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
     on_stage("load")
     keys = options.trust or read_settings().trust
-    if is_joined(path):
+    # on the CPU, the program of other sizes is compiled once, and stored
+    if is_joined(path) or (backend.backend == "cpu" and is_symbolic(path)):
         return load_joined(path, backend.backend, options, keys)
     bundle = open_bundle(path, options)
     expect_devices(bundle.num_devices)

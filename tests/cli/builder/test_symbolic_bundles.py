@@ -83,7 +83,9 @@ def test_commands_run_a_target_at_its_sizes(work: Path, invoke: Invoke) -> None:
     assert cost["formulas"] is None
 
 
-def test_commands_take_the_bundle(work: Path, invoke: Invoke) -> None:
+def test_commands_take_the_bundle(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert invoke("build").exit_code == 0
     shown = invoke("inspect", FILE).stdout
     for text in ("b, d", "b % 4 == 0, b <= 64", "[4, 2*d]", "b=16,d=1.olympus"):
@@ -91,8 +93,11 @@ def test_commands_take_the_bundle(work: Path, invoke: Invoke) -> None:
     document = json.loads(invoke("inspect", FILE, "--json").stdout)
     assert document["variables"] == ["b", "d"]
     assert "[2]" in invoke("run", FILE).stdout
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", str(work / "results"))
     assert "[6]" in invoke("run", FILE, "--at", "d=3", "--at", "b=8").stdout
+    assert len([*(work / "results").rglob("*.refined")]) == 1  # compiled once
     assert "[6]" in invoke("run", FILE, "--at", "d=3,b=8", "--no-native").stdout
+    assert len([*(work / "results").rglob("*.refined")]) == 1
     assert invoke("verify", FILE, "--at", "b=8").exit_code == 0
     cost = json.loads(invoke("cost", FILE, "--at", "b=8", "--json").stdout)
     assert cost["cost"]["matmul_flops"] == {"float32": 8 * 4 * 2 * 2}
