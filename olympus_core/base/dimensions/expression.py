@@ -398,8 +398,14 @@ def _bound(x: object, sign: str, y: object) -> str:
     return f"'{x} {sign} {y}{more}'"
 
 
-def _constraints(x: object, y: object) -> str:
-    return f"'{x} == {y}', {_bound(x, '>', y)} or {_bound(x, '<', y)}"
+def _constraints(x: SymbolicDim, y: SymbolicDim | int) -> str:
+    """Return the constraints that decide `x == y`, of which none contradicts the known ones."""
+    difference = x._plus(y, -1)
+    assert not isinstance(difference, int)  # it is undecided
+    least, most = x.scope.bounds(difference)
+    signs = [sign for sign, is_open in ((">", most > 0), ("<", least < 0)) if is_open]
+    *first, last = [f"'{x} == {y}'", *(_bound(x, sign, y) for sign in signs)]
+    return f"{', '.join(first)} or {last}"
 
 
 def _error(message: str, hint: str) -> InconclusiveDimensionOperation:
