@@ -225,9 +225,14 @@ if _typing.TYPE_CHECKING:
     from olympus_core.control.composite import composite as composite
     from olympus_core.control.custom_root import custom_root as custom_root
     from olympus_core.control.linear_solve import custom_linear_solve as custom_linear_solve
+    from olympus_core.extension.unstaged_effects import dce_sink as dce_sink
+    from olympus_core.extension.unstaged_effects import rng_uniform as rng_uniform
     from olympus_core.library.lax.conv_local import (
         conv_general_dilated_local as conv_general_dilated_local,
     )
+    from olympus_core.library.lax.polynomials import log2 as log2
+    from olympus_core.library.lax.polynomials import one_minus_square as one_minus_square
+    from olympus_core.library.lax.polynomials import polynomial as polynomial
     from olympus_core.library.lax.ragged import (
         RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
     )
@@ -245,7 +250,17 @@ else:  # the operations themselves too, under the names that programs on the IR 
             "olympus_core.control.composite": ("composite",),
             "olympus_core.control.custom_root": ("custom_root",),
             "olympus_core.control.linear_solve": ("custom_linear_solve",),
+            "olympus_core.extension.composed_primitives": (
+                *("approx_top_k_p", "bessel_i0e_p", "device_put_p", "eq_to_p", "igamma_grad_a_p"),
+                *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
+                *("mulhi_p", "one_minus_square_p", "polynomial_p"),
+                *("regularized_incomplete_beta_p", "square_p", "stage_p"),
+            ),
+            "olympus_core.extension.unstaged_effects": (
+                *("dce_sink", "dce_sink_p", "rng_uniform", "rng_uniform_p"),
+            ),
             "olympus_core.library.lax.conv_local": ("conv_general_dilated_local",),
+            "olympus_core.library.lax.polynomials": ("log2", "one_minus_square", "polynomial"),
             "olympus_core.library.lax.ragged": (
                 *("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"),
             ),

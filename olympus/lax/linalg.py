@@ -1,5 +1,8 @@
 """`olympus.lax.linalg`: decompositions and solutions of matrices."""
 
+import typing as _typing
+
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.lax.condensed import hessenberg as hessenberg
 from olympus_core.library.lax.condensed import schur as schur
 from olympus_core.library.lax.condensed import tridiagonal as tridiagonal
@@ -37,3 +40,19 @@ from olympus_core.primitives.linalg.triangular import triangular_solve_p as tria
 from olympus_core.primitives.linalg.tridiagonal_solve import (
     tridiagonal_solve_p as tridiagonal_solve_p,
 )
+
+if _typing.TYPE_CHECKING:
+    from olympus_core.extension.composed_primitives import cholesky_update_p as cholesky_update_p
+    from olympus_core.extension.composed_primitives import ormqr_p as ormqr_p
+    from olympus_core.extension.composed_primitives import (
+        symmetric_product_p as symmetric_product_p,
+    )
+else:
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        elsewhere={
+            "olympus_core.extension.composed_primitives": (
+                *("cholesky_update_p", "ormqr_p", "symmetric_product_p"),
+            ),
+        },
+    )

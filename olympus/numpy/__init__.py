@@ -365,6 +365,7 @@ from olympus_core.library.numpy.reductions.sums import any as any
 from olympus_core.library.numpy.reductions.sums import count_nonzero as count_nonzero
 from olympus_core.library.numpy.reductions.sums import max as max
 from olympus_core.library.numpy.reductions.sums import min as min
+from olympus_core.library.numpy.reductions.sums import minmax as minmax
 from olympus_core.library.numpy.reductions.sums import prod as prod
 from olympus_core.library.numpy.reductions.sums import sum as sum
 from olympus_core.library.numpy.signal.convolution import convolve as convolve
@@ -405,6 +406,7 @@ from olympus_core.library.numpy.sorting.sorting import lexsort as lexsort
 from olympus_core.library.numpy.sorting.sorting import partition as partition
 from olympus_core.library.numpy.sorting.sorting import sort as sort
 from olympus_core.library.numpy.sorting.sorting import sort_complex as sort_complex
+from olympus_core.library.numpy.sorting.sorting import top_k as top_k
 from olympus_core.library.numpy.ufunc import frompyfunc as frompyfunc
 from olympus_core.library.numpy.ufunc import ufunc as ufunc
 from olympus_core.library.numpy.ufuncs import add as add

@@ -56,11 +56,13 @@ if _typing.TYPE_CHECKING:
     from olympus_core.library.scipy.special.integrals import fresnel as fresnel
     from olympus_core.library.scipy.special.integrals import sici as sici
     from olympus_core.library.scipy.special.integrals import spence as spence
+    from olympus_core.library.scipy.special.inverses import erfcinv as erfcinv
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         elsewhere={
             "olympus_core.library.scipy.special.harmonics": ("sph_harm_y",),
+            "olympus_core.library.scipy.special.inverses": ("erfcinv",),
             "olympus_core.library.scipy.special.faddeeva": ("bessel_jn", "owens_t", "wofz"),
             "olympus_core.library.scipy.special.integrals": (
                 *("bernoulli", "dawsn", "erfcx", "exp1", "expi"),

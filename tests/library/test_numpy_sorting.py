@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 import hypothesis
@@ -149,3 +151,29 @@ def test_unique_all_has_names() -> None:
     result = jnp.unique_all(UNIQUE[0])
     assert result._fields == ("values", "indices", "inverse_indices", "counts")
     assert result.counts.tolist() == [2, 1, 2]
+
+
+def test_top_k_and_minmax() -> None:
+    values = np.asarray([[1, 5, 3, np.nan, 5], [4, 2, 6, 0, 2]], np.float32)
+    keys = {
+        "largest": np.where(np.isnan(values), -np.inf, -values),  # NaN is the largest value
+        "smallest": values,
+    }
+    for mode, axis, k in itertools.product(keys, (-1, 0), (0, 1, 2)):
+        call = functools.partial(ox.numpy.top_k, axis=axis, mode=mode)
+        places = np.take(np.argsort(keys[mode], axis, kind="stable"), range(k), axis)
+        for function in (call, ox.jit(call, static_argnums=1)):
+            got = function(values, k)
+            assert np.array_equal(got[1], places)
+            assert np.array_equal(got[0], np.take_along_axis(values, places, axis), True)
+    assert [len(x) for x in ox.numpy.top_k(values[0], 0)] == [0, 0]
+    for k, text in ((-1, "must be nonnegative"), (9, "no larger than size")):
+        with pytest.raises(ValueError, match=text):
+            ox.numpy.top_k(values, k)
+    with pytest.raises(ValueError, match="'largest' or 'smallest'"):
+        ox.numpy.top_k(values, 1, mode="x")
+    low, high = ox.jit(lambda x: ox.numpy.minmax(x, axis=1))(values)
+    assert np.array_equal(low, [np.nan, 0], True) and np.array_equal(high, [np.nan, 6], True)
+    low, high = ox.numpy.minmax(values, where=values > 3, initial=(9, -9))
+    assert (low, high) == (4, 6)
+    assert [x.shape for x in ox.numpy.minmax(values, axis=(0, 1), keepdims=True)] == [(1, 1)] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -273,3 +274,30 @@ def test_errors() -> None:
             call()
     with pytest.warns(s.SparseEfficiencyWarning):
         mat.update_layout(n_batch=1, on_inefficient="warn")
+
+
+def test_elimination_of_zeros_and_maps_over_axes_that_broadcast() -> None:
+    for package in (ox, jax):
+        sparse = importlib.import_module(f"{package.__name__}.experimental.sparse")
+        bcoo = importlib.import_module(f"{sparse.__name__}.bcoo")
+        bcsr = importlib.import_module(f"{sparse.__name__}.bcsr")
+        util = importlib.import_module(f"{sparse.__name__}.util")
+        mat = sparse.BCOO((np.float32([1, 0, 2]), np.asarray([[1], [2], [0]])), shape=(3,))
+        assert bcoo.bcoo_eliminate_zeros(mat).nse == 2
+        assert np.array_equal(bcoo.bcoo_eliminate_zeros(mat, nse=3).todense(), mat.todense())
+        rows = bcsr.bcsr_fromdense(np.eye(2, dtype=np.float32), nse=4)
+        assert bcsr.bcsr_eliminate_zeros(rows, nse=2).nse == 2
+        add = util.nfold_vmap(lambda x, y: x + y, 2)
+        total = add(np.ones((3, 1, 2), np.float32), np.ones((1, 4, 2), np.float32))
+        assert np.array_equal(total, np.full((3, 4, 2), 2.0))
+        alone = util.nfold_vmap(lambda x: x.sum(), 1, broadcasted=False)
+        assert np.array_equal(alone(np.ones((3, 2), np.float32)), [2.0] * 3)
+
+
+def test_solution_of_a_sparse_system() -> None:
+    dense = np.float32([[2, 1, 0], [0, 4, 0], [1, 0, 3]])
+    mat, right = olympus.experimental.sparse.CSR.fromdense(dense), np.float32([1, 2, 3])
+    linalg = importlib.import_module("olympus.experimental.sparse.linalg")
+    for solve in (linalg.spsolve, ox.jit(linalg.spsolve)):
+        out = solve(mat.data, mat.indices, mat.indptr, right)
+        assert np.allclose(dense @ np.asarray(out), right, atol=1e-5)

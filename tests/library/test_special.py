@@ -216,3 +216,34 @@ def test_errors() -> None:
     for call, error, text in wrong:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_inverse_of_the_complementary_error_function() -> None:
+    x = np.float32([0, 1e-30, 1e-8, 0.1, 0.5, 0.9, 1, 1.0000001, 1.5, 1.9, 1.9999998, 2])
+    want = scipy.special.erfcinv(x.astype(np.float64))
+    for function in (ox.scipy.special.erfcinv, ox.jit(ox.scipy.special.erfcinv)):
+        assert np.allclose(function(x), want, rtol=3e-6, atol=0)
+    assert np.isnan(ox.scipy.special.erfcinv(np.float32([-0.1, 2.1, np.nan]))).all()
+    slopes = ox.vmap(ox.grad(ox.scipy.special.erfcinv))(x[1:-1])
+    exact = -np.sqrt(np.pi) / 2 * np.exp(want[1:-1] ** 2)
+    assert np.allclose(slopes, exact, rtol=2e-4)
+    assert ox.scipy.special.erfcinv(np.float16(0.5)).dtype == np.float16
+    with pytest.raises(ValueError, match="complex"):
+        ox.scipy.special.erfcinv(1j)
+
+
+def test_logarithms_and_polynomials_of_lax() -> None:
+    x = np.float32([0.5, 1, 3])
+    lax = ox.lax
+    for wrap in (lambda f: f, ox.jit):
+        assert np.allclose(wrap(lax.log2)(x), np.log2(x))
+        assert np.allclose(wrap(lax.one_minus_square)(x), 1 - x * x)
+        assert np.allclose(wrap(lambda x: lax.polynomial(x, [1.0, 5.0, x]))(x), 1 + 5 * x + x**3)
+    assert np.allclose(ox.vmap(ox.grad(lax.log2))(x), 1 / (x * np.log(2)))
+    assert np.allclose(ox.grad(lambda x: lax.polynomial(x, [1.0, 5.0, 2.0]))(3.0), 17)
+    assert repr(lax.polynomial(3.0, [1.0, 5.0, 2.0])) == "Array(34., dtype=float32, weak_type=True)"
+    assert repr(lax.polynomial(np.int32(3), [1, 2])) == "Array(7, dtype=int32)"
+    assert lax.polynomial(x, []).tolist() == [0, 0, 0]
+    for function in (lax.log2, lax.one_minus_square, lambda x: lax.polynomial(x, [1, 2])):
+        with pytest.raises(TypeError):
+            function(np.asarray([True]))

@@ -389,6 +389,34 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "devices of a runtime without types",
     ),
     "olympus.verification.compare": ("allowed", "an array or a number"),
+    "olympus.experimental.sparse.ad.grad": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.ad.jacfwd": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.ad.jacobian": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.ad.jacrev": ("kwargs", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.ad.value_and_grad": (
+        "kwargs return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.bcoo.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.bcoo.BCOO.sum": (
+        "axis dtype return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.bcsr.BCSR.transpose": (
+        "return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.linalg.spsolve": (
+        "data indices indptr b return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.random.random_bcoo": ("kwds", "trees of sparse and dense arrays"),
+    "olympus.experimental.sparse.util.broadcasting_vmap": (
+        "in_axes out_axes",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.util.nfold_vmap": ("in_axes", "trees of sparse and dense arrays"),
+    "olympus.lax.dce_sink": ("val", "trees, and functions of any arguments"),
 }
 #: the type of a function whose result is not known
 FUNCTION = re.compile(r"Callable\[(?:\.\.\.|_P|\[[^\[\]]*\]), (?:Any|ArrayLike)\]")

@@ -7,12 +7,27 @@ from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.control.checkpoint import checkpoint_p as _checkpoint_p
 from olympus_core.ir.primitive import Primitive as _Primitive
 from olympus_core.ir.primitive import op as _op
+from olympus_core.primitives.elementwise.arithmetic import add_p as _add_p
 
+add_jaxvals_p = _add_p
 remat_p = _checkpoint_p
 
-__all__ = ["remat_p"]
+__all__ = ["add_jaxvals_p", "remat_p"]
 
 if _typing.TYPE_CHECKING:
     __getattr__: _Callable[[str], _Primitive]
 else:
-    __getattr__, __dir__ = _on_demand(__name__, others=_op.by_public_name)
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        elsewhere={
+            "olympus_core.extension.composed_primitives": (
+                "closed_call_p",
+                *("approx_top_k_p", "bessel_i0e_p", "device_put_p", "eq_to_p", "igamma_grad_a_p"),
+                *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
+                *("one_minus_square_p", "polynomial_p"),
+                *("regularized_incomplete_beta_p", "square_p"),
+            ),
+            "olympus_core.extension.unstaged_effects": ("rng_uniform_p",),
+        },
+        others=_op.by_public_name,
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base import tree
-from olympus_core.base.avals import as_sequence
+from olympus_core.base.avals import as_sequence, shape_of
 from olympus_core.base.errors import (
     ArgumentError,
     ConcretizationError,
@@ -18,6 +18,8 @@ from olympus_core.base.errors import (
     UnsupportedError,
 )
 from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.manipulation.shapes import squeeze
 from olympus_core.transforms.vmapping import vmap
 
 
@@ -118,3 +120,45 @@ def over_batches(function: Callable[..., Any], count: int) -> Callable[..., Any]
     for _ in range(count):
         function = vmap(function)
     return function
+
+
+def nfold_vmap(
+    fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0
+) -> Callable[..., Any]:
+    """Return `fun` mapped over `N` leading axes; axes of length 1 broadcast if `broadcasted`.
+
+    >>> nfold_vmap(lambda x, y: x + y, 1)(arange(3), arange(1))
+    Array([0, 1, 2], dtype=int32)
+    """
+    for _ in range(N):
+        fun = (broadcasting_vmap if broadcasted else vmap)(fun, in_axes=in_axes)
+    return fun
+
+
+def broadcasting_vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0
+) -> Callable[..., Any]:
+    """Return `fun` mapped over axes that broadcast: those of length 1 have one element for all.
+
+    Raises ArgumentError for axes of two lengths other than 1.
+
+    >>> broadcasting_vmap(lambda x, y: x + y)(arange(3), arange(1))
+    Array([0, 1, 2], dtype=int32)
+    """
+
+    def mapped(*args: Any) -> Any:
+        axes = [in_axes] * len(args) if isinstance(in_axes, int) else list(in_axes)
+        sizes = [None if i is None else shape_of(x)[i] for x, i in zip(args, axes, strict=True)]
+        several = {n for n in sizes if n is not None and n != 1}
+        if len(several) > 1:
+            raise ArgumentError(f"broadcasting_vmap: axes of the lengths {sorted(several)}")
+        if not several:
+            return vmap(fun, in_axes=tuple(axes), out_axes=out_axes)(*args)
+        own = [
+            x if n != 1 else squeeze(asarray(x), i)
+            for x, n, i in zip(args, sizes, axes, strict=True)
+        ]
+        mapped_axes = [i if n != 1 else None for n, i in zip(sizes, axes, strict=True)]
+        return vmap(fun, in_axes=tuple(mapped_axes), out_axes=out_axes)(*own)
+
+    return mapped

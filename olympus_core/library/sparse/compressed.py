@@ -19,6 +19,7 @@ from olympus_core.library.numpy.sorting.searching import searchsorted, where
 from olympus_core.library.sparse.base import JAXSparse, over_batches, shape_tuple
 from olympus_core.library.sparse.coordinates import (
     BCOO,
+    bcoo_eliminate_zeros,
     bcoo_extract,
     bcoo_fromdense,
     bcoo_sort_indices,
@@ -281,6 +282,15 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     1
     """
     return mat.sum_duplicates(nse=nse, remove_zeros=False)
+
+
+def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
+    """Return the array without stored zeros; see `bcoo_sum_duplicates` for `nse`.
+
+    >>> bcsr_eliminate_zeros(bcsr_fromdense(array([[0.0, 1.0]]), nse=2)).nse
+    1
+    """
+    return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
 
 
 def bcsr_broadcast_in_dim(

@@ -406,6 +406,15 @@ def _without_zeros(mat: BCOO) -> BCOO:
     return BCOO((data, indices), shape=mat.shape)
 
 
+def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+    """Return the array without stored zeros; see `bcoo_sum_duplicates` for `nse`.
+
+    >>> bcoo_eliminate_zeros(BCOO((array([1.0, 0.0]), array([[1], [2]])), shape=(3,))).nse
+    1
+    """
+    return bcoo_sum_duplicates(_without_zeros(mat), nse=nse)
+
+
 def _ranked(indices: Any, sparse_shape: Sequence[int]) -> tuple[Any, Any]:
     """Return the number of each element's distinct index in order, and the count of them."""
     order = _order(indices)

@@ -203,6 +203,30 @@ sum = _total(SUM, "Array([ 6, 15], dtype=int32)")
 prod = _total(_PROD, "Array([  6, 120], dtype=int32)")
 max = _extremum(MAX, "max", "Array([3, 6], dtype=int32)")
 min = _extremum(MIN, "min", "Array([1, 4], dtype=int32)")
+
+
+def minmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Return the `min` and the `max` of the elements over `axis`, of which the arguments are.
+
+    initial: one value, or one for each result.
+
+    >>> minmax(asarray([[2, 5], [3, -7]]), axis=0)
+    (Array([ 2, -7], dtype=int32), Array([3, 5], dtype=int32))
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return (
+        min(a, axis, out, keepdims, initial=low, where=where),
+        max(a, axis, out, keepdims, initial=high, where=where),
+    )
+
+
 amax = _extremum(MAX, "amax", "Array([3, 6], dtype=int32)")
 amin = _extremum(MIN, "amin", "Array([1, 4], dtype=int32)")
 all = _logical(_ALL, "Array([ True, False, False], dtype=bool)")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ShapeError, TraceError
+from olympus_core.base.errors import ArgumentError, ShapeError, TraceError
+from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArraySequence, DTypeLike
 from olympus_core.library.axes import canonical_axis
@@ -100,6 +102,45 @@ def argsort(
     if descending:
         out = rev_p.bind(out, dimensions=(place,))
     return out
+
+
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Array, Array]:
+    """Return the `k` largest or smallest elements along `axis`, in order, and their indices.
+
+    mode: "largest" or "smallest"; a NaN is the largest value.  sorted: the results are sorted also
+    if it is False.
+
+    Raises ArgumentError for another mode, or a `k` outside of 0 to the size of the axis, and
+    ShapeError for an axis that the array does not have.
+
+    >>> top_k(array([3, 1, 2]), 2)
+    (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))
+    """
+    if mode not in ("largest", "smallest"):
+        raise ArgumentError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    a, aval = operand("top_k", a)
+    place, count = canonical_axis(axis, aval.ndim), operator.index(k)
+    if not 0 <= count <= aval.shape[place]:
+        bound = "nonnegative" if count < 0 else "no larger than size along axis"
+        raise ArgumentError(
+            f"k argument to top_k must be {bound}; got k={count} with shape={list(aval.shape)} and "
+            f"axis={place}"
+        )
+    index = iota_p.bind(dtype=dtypes.default_dtype("i"), shape=aval.shape, dimension=place)
+    both: list[Any] = [a, index]
+    if mode == "largest":  # a reversed stable sort of the reverse keeps the order of equals
+        both = [rev_p.bind(x, dimensions=(place,)) for x in both]
+    both = sort_p.bind(*both, dimension=place, is_stable=True, num_keys=1)
+    if mode == "largest":
+        both = [rev_p.bind(x, dimensions=(place,)) for x in both]
+    ends = tuple([count if i == place else n for i, n in enumerate(aval.shape)])
+    starts = (0,) * aval.ndim
+    values, places = (
+        op.slice(x, start_indices=starts, limit_indices=ends, strides=None) for x in both
+    )
+    return values, places
 
 
 def sort_complex(a: ArrayLike) -> Array:

@@ -1,5 +1,8 @@
 """`olympus.experimental.sparse`: sparse arrays, of coordinates or of compressed rows."""
 
+import typing as _typing
+
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.sparse.base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from olympus_core.library.sparse.base import JAXSparse as JAXSparse
 from olympus_core.library.sparse.base import SparseEfficiencyError as SparseEfficiencyError
@@ -56,3 +59,69 @@ from olympus_core.library.sparse.shapes import bcoo_slice as bcoo_slice
 from olympus_core.library.sparse.shapes import bcoo_squeeze as bcoo_squeeze
 from olympus_core.library.sparse.shapes import bcoo_update_layout as bcoo_update_layout
 from olympus_core.library.sparse.sparsify import sparsify as sparsify
+
+if _typing.TYPE_CHECKING:
+    from olympus.experimental.sparse import ad as ad
+    from olympus.experimental.sparse import api as api
+    from olympus.experimental.sparse import bcoo as bcoo
+    from olympus.experimental.sparse import bcsr as bcsr
+    from olympus.experimental.sparse import coo as coo
+    from olympus.experimental.sparse import csr as csr
+    from olympus.experimental.sparse import linalg as linalg
+    from olympus.experimental.sparse import random as random
+    from olympus.experimental.sparse import transform as transform
+    from olympus.experimental.sparse import util as util
+    from olympus_core.extension.sparse_primitives import bcoo_dot_general_p as bcoo_dot_general_p
+    from olympus_core.extension.sparse_primitives import (
+        bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p,
+    )
+    from olympus_core.extension.sparse_primitives import bcoo_extract_p as bcoo_extract_p
+    from olympus_core.extension.sparse_primitives import bcoo_fromdense_p as bcoo_fromdense_p
+    from olympus_core.extension.sparse_primitives import bcoo_sort_indices_p as bcoo_sort_indices_p
+    from olympus_core.extension.sparse_primitives import (
+        bcoo_spdot_general_p as bcoo_spdot_general_p,
+    )
+    from olympus_core.extension.sparse_primitives import (
+        bcoo_sum_duplicates_p as bcoo_sum_duplicates_p,
+    )
+    from olympus_core.extension.sparse_primitives import bcoo_todense_p as bcoo_todense_p
+    from olympus_core.extension.sparse_primitives import bcoo_transpose_p as bcoo_transpose_p
+    from olympus_core.extension.sparse_primitives import bcsr_dot_general_p as bcsr_dot_general_p
+    from olympus_core.extension.sparse_primitives import bcsr_extract_p as bcsr_extract_p
+    from olympus_core.extension.sparse_primitives import bcsr_fromdense_p as bcsr_fromdense_p
+    from olympus_core.extension.sparse_primitives import bcsr_todense_p as bcsr_todense_p
+    from olympus_core.extension.sparse_primitives import coo_fromdense_p as coo_fromdense_p
+    from olympus_core.extension.sparse_primitives import coo_matmat_p as coo_matmat_p
+    from olympus_core.extension.sparse_primitives import coo_matvec_p as coo_matvec_p
+    from olympus_core.extension.sparse_primitives import coo_todense_p as coo_todense_p
+    from olympus_core.extension.sparse_primitives import csr_fromdense_p as csr_fromdense_p
+    from olympus_core.extension.sparse_primitives import csr_matmat_p as csr_matmat_p
+    from olympus_core.extension.sparse_primitives import csr_matvec_p as csr_matvec_p
+    from olympus_core.extension.sparse_primitives import csr_todense_p as csr_todense_p
+    from olympus_core.extension.sparse_primitives import todense_p as todense_p
+else:
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        "ad",
+        "api",
+        "bcoo",
+        "bcsr",
+        "coo",
+        "csr",
+        "linalg",
+        "random",
+        "transform",
+        "util",
+        elsewhere={
+            "olympus_core.extension.sparse_primitives": (
+                *("bcoo_dot_general_p", "bcoo_dot_general_sampled_p", "bcoo_extract_p"),
+                *("bcoo_fromdense_p", "bcoo_sort_indices_p", "bcoo_spdot_general_p"),
+                *("bcoo_sum_duplicates_p", "bcoo_todense_p", "bcoo_transpose_p"),
+                *("bcsr_dot_general_p", "bcsr_extract_p", "bcsr_fromdense_p"),
+                *("bcsr_todense_p", "coo_fromdense_p", "coo_matmat_p"),
+                *("coo_matvec_p", "coo_todense_p", "csr_fromdense_p"),
+                *("csr_matmat_p", "csr_matvec_p", "csr_todense_p"),
+                "todense_p",
+            ),
+        },
+    )
