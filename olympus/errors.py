@@ -35,6 +35,7 @@ from olympus_core.base.errors import NaNError as NaNError
 from olympus_core.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from olympus_core.base.errors import OlympusError as OlympusError
 from olympus_core.base.errors import OlympusWarning as OlympusWarning
+from olympus_core.base.errors import OptionError as OptionError
 from olympus_core.base.errors import PaddingError as PaddingError
 from olympus_core.base.errors import RangeError as RangeError
 from olympus_core.base.errors import ShapeError as ShapeError
@@ -43,6 +44,7 @@ from olympus_core.base.errors import ShardingError as ShardingError
 from olympus_core.base.errors import ShardingTypeError as ShardingTypeError
 from olympus_core.base.errors import SignatureError as SignatureError
 from olympus_core.base.errors import SpecError as SpecError
+from olympus_core.base.errors import StaticError as StaticError
 from olympus_core.base.errors import TraceError as TraceError
 from olympus_core.base.errors import TracerArrayConversionError as TracerArrayConversionError
 from olympus_core.base.errors import TracerBoolConversionError as TracerBoolConversionError
@@ -52,6 +54,7 @@ from olympus_core.base.errors import TreeError as TreeError
 from olympus_core.base.errors import TypePromotionError as TypePromotionError
 from olympus_core.base.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.base.errors import UndefinedRuleError as UndefinedRuleError
+from olympus_core.base.errors import UnknownNameError as UnknownNameError
 from olympus_core.base.errors import UnsupportedError as UnsupportedError
 from olympus_core.base.errors import UsageError as UsageError
 from olympus_core.base.errors import VmapMethodError as VmapMethodError

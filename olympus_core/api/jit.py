@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -12,7 +13,8 @@ from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import state
-from olympus_core.base.errors import ArgumentError, UnsupportedError, UsageError
+from olympus_core.base.errors import ArgumentError, OptionError, UnsupportedError, UsageError
+from olympus_core.base.source import function_name
 from olympus_core.execution.spmd import on_context_mesh, typed_results
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
@@ -221,7 +223,9 @@ def jit(
         )
         return decorator
     if not callable(fun):
-        raise UsageError(f"jit needs a function, and got {fun!r:.80}")
+        raise OptionError(f"Expected a callable value, got {fun!r:.80}: jit needs a function")
+    if inspect.isgeneratorfunction(fun):
+        raise OptionError(f"Expected a function, got a generator function: {function_name(fun)}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiling = named_options(compiler_options)
     options = options._replace(inline=bool(inline), compiler_options=compiling)

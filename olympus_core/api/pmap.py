@@ -108,8 +108,9 @@ class Pmap(Generic[_P, _R]):
         if isinstance(axes, tuple):
             if len(axes) != len(args):
                 raise TransformError(
-                    f"pmap: in_axes has {len(axes)} entries, and '{function_name(self._fun)}' was "
-                    f"called with {len(args)} positional arguments"
+                    "pytree structure error: different lengths of tuple at key path pmap in_axes: "
+                    f"in_axes has {len(axes)} entries, and '{function_name(self._fun)}' was called "
+                    f"with {len(args)} positional arguments"
                 )
             axes = tuple(a for i, a in enumerate(axes) if i not in self._static)
         named = tree.structure(kwargs).num_leaves
@@ -138,8 +139,8 @@ class Pmap(Generic[_P, _R]):
                 f"{get_aval(x).long_name()} along {a}" for x, a in zip(leaves, axes, strict=True)
             )
             raise TransformError(
-                f"pmap of '{function_name(self._fun)}' needs mapped axes of one size, and got "
-                f"{arrays or 'no array'}"
+                "pmap got inconsistent sizes for array axes to be mapped: "
+                f"{arrays or 'no array'} of '{function_name(self._fun)}'"
             )
         return int(sizes.pop())
 
@@ -177,12 +178,25 @@ def _spec(axis: int | None, name: Any) -> PartitionSpec:
     return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, name)
 
 
+def _check_axis(what: str, axis: Any) -> None:
+    """Raise TransformError unless an axis of `pmap` is an int."""
+    if type(axis) is not int:
+        raise TransformError(
+            f"pmap {what} must be an int, None, or (nested) container with those types as leaves, "
+            f"but got {axis!r:.60}"
+        )
+
+
 def _canonical(what: str, axis: Any, ndim: int) -> int | None:
     if axis is None:
         return None
-    if type(axis) is not int or not -ndim <= axis < ndim:
-        raise TransformError(f"pmap: {what} has {axis!r:.60} for an array of {ndim} dimensions")
-    return axis % ndim
+    _check_axis(what, axis)
+    if not -ndim <= axis < ndim:
+        raise TransformError(
+            f"axis {axis} is out of bounds for array of dimension {ndim}: it is in {what} of pmap"
+        )
+    place: int = axis % ndim
+    return place
 
 
 def _without(x: Any, axis: int | None) -> Any:
@@ -245,15 +259,19 @@ def pmap(
     check_callable("pmap", fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
-        if axis is not None and (type(axis) is not int or not 0 <= axis <= _MAX_AXES):
-            raise TransformError(
-                f"pmap: out_axes needs ints from 0 to {_MAX_AXES} and None, has {axis!r:.60}"
-            )
+        if axis is not None:
+            _check_axis("out_axes", axis)
+            if not 0 <= axis <= _MAX_AXES:
+                raise TransformError(
+                    f"pmap: out_axes needs ints from 0 to {_MAX_AXES} and None, has {axis}"
+                )
     if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
         raise TransformError(
             f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}"
         )
     chosen = None if devices is None else as_tuple(devices, "the devices of pmap")
+    if chosen == ():
+        raise TransformError("'devices' argument to pmap must be non-empty, or None")
     _check_backend(backend, chosen)
     options = JitOptions.of(
         fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,7 +45,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterato
     names = names_of(f, tree.structure(args))
     for i, v in enumerate(program.invars):
         if v in saved:
-            name = re.sub(r"argument '(\w+)'", r"\1", names[i]) if i < len(names) else f"number {i}"
+            name = names[i].removeprefix("argument ") if i < len(names) else f"number {i}"
             yield f"{v.aval.short_name()} from the argument {name}"
     for eqn in program.eqns:
         for i, v in enumerate(eqn.outputs):

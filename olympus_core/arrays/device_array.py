@@ -114,12 +114,14 @@ class DeviceArray(Array):
         Raises UsageError for an array that was deleted or donated, even if it was fetched before.
         """
         value: np.ndarray[Any, Any] | None = getattr(self, "_numpy", None)
-        if value is None or xla.is_deleted(self.buffer):
+        self._alive()
+        if value is None:
             value = self._numpy = xla.to_numpy(self.buffer)
         return value
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the array is computed, and return it."""
+        self._alive()
         xla.block_until_ready(self.buffer)
         return self
 
@@ -154,7 +156,7 @@ class DeviceArray(Array):
     def _alive(self) -> None:
         """Raise UsageError for an array that was deleted or donated."""
         if xla.is_deleted(self.buffer):
-            xla.to_numpy(self.buffer)
+            raise xla.deleted_error("an array was used", self.aval.long_name())
 
     def __buffer__(self, flags: int) -> memoryview:
         return self.numpy().data
@@ -193,17 +195,26 @@ class DeviceArray(Array):
         return bool(self.numpy())
 
     def __int__(self) -> int:
-        return int(self.numpy())
+        return int(self._scalar())
 
     def __float__(self) -> float:
-        return float(self.numpy())
+        return float(self._scalar())
 
     def __complex__(self) -> complex:
-        return complex(self.numpy())
+        return complex(self._scalar())
+
+    def _scalar(self) -> np.ndarray[Any, Any]:
+        """Return the elements of a scalar array; raise TypeError for another array."""
+        if self.aval.shape:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; got "
+                f"arr.ndim={self.aval.ndim}"
+            )
+        return self.numpy()
 
     def __index__(self) -> int:
         if dtypes.kind(self.aval.dtype) not in "iu" or self.aval.shape:
-            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index")
         return int(self.numpy())
 
     def _rows(self) -> Iterator[Array]:
@@ -214,7 +225,11 @@ class DeviceArray(Array):
         return (put_array(value, row) for value in self.numpy())
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)
+        if not self.aval.shape:
+            return format(self.numpy()[()], spec)
+        if spec:
+            raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
+        return str(self)
 
     def __str__(self) -> str:
         return str(self.numpy())

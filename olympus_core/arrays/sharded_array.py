@@ -17,7 +17,6 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, canonical_shape, get_aval, register_aval
 from olympus_core.base.errors import (
     ArgumentError,
-    DeletedArrayError,
     DTypeError,
     OlympusError,
     ShardingError,
@@ -76,8 +75,7 @@ class ShardedArray(DeviceArray):
 
         Raises UsageError for an array that was deleted or donated, even if it was fetched before.
         """
-        if xla.is_deleted(self.buffer):
-            raise DeletedArrayError("an array was used after it had been deleted or donated")
+        self._alive()
         value: np.ndarray[Any, Any] | None = getattr(self, "_numpy", None)
         if value is None:
             value = self._numpy = self._assembled()
@@ -116,8 +114,7 @@ class ShardedArray(DeviceArray):
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        if self.is_deleted():
-            raise DeletedArrayError("an array was used after it had been deleted or donated")
+        self._alive()
         shape = self.aval.shape
         shard_aval = self.aval.without_sharding().update(shape=self._sharding.shard_shape(shape))
         places = self._sharding.tiling(self.aval.ndim).places
@@ -170,7 +167,7 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
     sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
     if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
         if x.is_deleted():
-            raise DeletedArrayError("an array was used after it had been deleted or donated")
+            raise xla.deleted_error("an array was used", aval.long_name())
         return x if x.sharding == sharding else ShardedArray(aval, x.buffer, sharding)
     value = x.numpy() if isinstance(x, DeviceArray) else put_array(x, aval).numpy()
     if isinstance(sharding, SingleDeviceSharding) and sharding.device == xla.default_device():
@@ -266,7 +263,7 @@ def make_array_from_single_device_arrays(
     for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):
         _check_part(name, index, by_device[device], shard_shape)
         if by_device[device].is_deleted():
-            raise DeletedArrayError(f"{name} got an array that had been deleted or donated")
+            raise xla.deleted_error(f"{name} got an array", by_device[device].aval.long_name())
     aval = arrays[0].aval.update(shape=shape)
     return _array_of(
         aval, sharding, [xla.shard_buffers(by_device[d].buffer)[0] for d in sharding.devices]

@@ -409,7 +409,10 @@ def get_aval(x: Any) -> ShapedArray:
         return shaped(canonical_shape(x.shape), dtype, bool(getattr(x, "weak_type", False)))
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
-    raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
+    raise DTypeError(
+        f"Argument '{x!s:.80}' of type {type(x)} is not a valid JAX type: a value of type "
+        f"{type(x).__name__} is not an array"
+    )
 
 
 _types: set[type] = set()

@@ -47,6 +47,7 @@ __all__ = [
     "NonConcreteBooleanIndexError",
     "OlympusError",
     "OlympusWarning",
+    "OptionError",
     "RangeError",
     "ShapeError",
     "ShardingAssertionError",
@@ -54,6 +55,7 @@ __all__ = [
     "ShardingTypeError",
     "SignatureError",
     "SpecError",
+    "StaticError",
     "TraceError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
@@ -63,6 +65,7 @@ __all__ = [
     "TypePromotionError",
     "UnboundAxisError",
     "UndefinedRuleError",
+    "UnknownNameError",
     "UnsupportedError",
     "UsageError",
     "VmapMethodError",
@@ -79,8 +82,20 @@ class EntryError(UsageError):
     """Raised when the module or function that an entry names cannot be found or imported."""
 
 
-class DeletedArrayError(UsageError, RuntimeError):
+class DeletedArrayError(UsageError, RuntimeError, ValueError):
     """Raised when an array is used whose buffer was deleted, or donated to a program."""
+
+
+class OptionError(UsageError, TypeError, ValueError):
+    """Raised when `jit` or a similar function gets an invalid option, such as `static_argnums`."""
+
+
+class StaticError(SignatureError, ValueError):
+    """Raised when a static argument of a function has no hash."""
+
+
+class UnknownNameError(UsageError, RuntimeError):
+    """Raised for a backend or a compiler option that OLYMPUS does not have."""
 
 
 class SpecError(UsageError):

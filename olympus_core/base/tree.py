@@ -231,7 +231,7 @@ def prefix_leaves(
         subtrees = flatten_up_to(treedef, full)
     except TreeError:
         raise TransformError(
-            f"{asker}: {what} must be a tree prefix of what it applies to.\n"
+            f"{asker} {what} specification must be a tree prefix of the corresponding value.\n"
             f"  {what}: {prefix!r}\n  it applies to: {structure(full)}"
         ) from None
     for value, subtree in zip(values, subtrees, strict=True):

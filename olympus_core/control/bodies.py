@@ -6,15 +6,18 @@ A body may close over arrays and tracers; these become the leading operands of i
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_core.arrays.mesh_context import concrete_like
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import TransformError
+from olympus_core.base.errors import DTypeError, TransformError
 from olympus_core.base.source import Source, function_name
+from olympus_core.base.tree_differences import lines, listed
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.ir.tracer import Array
 from olympus_core.placement.sharding import in_auto_axes
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.sharding import reshard_p
@@ -64,12 +67,31 @@ def _stage(
     def flat(*leaves: Any) -> list[Any]:
         nonlocal out_tree
         outs, out_tree = data.flatten_data(fun(*in_tree.unflatten(leaves)))
+        _check_results(outs, out_tree, user, what)
         return outs
 
     program = stage(flat, avals, what=f"'{function_name(user)}', {what}")
     assert out_tree is not None
     closed, consts = hoist_consts(program)
     return Body(closed, consts, out_tree)
+
+
+def _check_results(
+    outs: Sequence[Any], out_tree: tree.PyTreeDef, user: Callable[..., Any], what: str
+) -> None:
+    """Raise TransformError for a result of a body that is neither array nor scalar."""
+    for i, x in enumerate(outs):
+        if isinstance(x, Array):
+            continue
+        try:
+            get_aval(x)
+        except DTypeError:
+            path = tree.keystr(data.paths(out_tree)[i])
+            where = f" at output component {path}" if path else ""
+            raise TransformError(
+                f"function '{function_name(user)}', {what}, returned a value of type "
+                f"{type(x)}{where}, which is not a valid JAX type"
+            ) from None
 
 
 def share_consts(bodies: Sequence[Body]) -> tuple[list[Olympuspr], list[Any]]:
@@ -153,25 +175,54 @@ def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
     return a.weak_type and a.shape == b.shape and wider
 
 
+def type_reason(a: ShapedArray, b: ShapedArray) -> str:
+    """Return the reason for which two types do not match."""
+    parts = [("dtypes", a.dtype == b.dtype), ("shapes", a.shape == b.shape)]
+    reasons = [f"the {part} do not match" for part, is_same in parts if not is_same]
+    return ", and ".join(reasons) or "their devices or shardings do not match"
+
+
+def carry_name(of: Callable[..., Any], name: str) -> str:
+    """Return the name of the carry in the body of a loop: that of the function's parameter."""
+    if name == "fori_loop":
+        return "loop_carry"
+    try:
+        return next(iter(inspect.signature(of).parameters), "carry")
+    except (TypeError, ValueError):
+        return "carry"
+
+
 def check_carry(
+    loop: str,
+    body: str,
     name: str,
     in_tree: tree.PyTreeDef,
     avals: Sequence[ShapedArray],
     out_tree: tree.PyTreeDef,
     outs: Sequence[ShapedArray],
 ) -> None:
-    """Raise TransformError unless a body returns a carry like its input in structure and types."""
+    """Raise TransformError unless a body returns a carry like its input in structure and types.
+
+    `loop` is the function of the loop, `body` the description of its body, and `name` the name of
+    the carry there.
+    """
+    term = f"{loop} body function carry input and carry output must have"
     if in_tree != out_tree:
+        form = "the input carry {path} is a {first} but the corresponding component of the carry "
         raise TransformError(
-            f"{name} must return a carry of the structure of its input.\n"
-            f"  it gets:    {in_tree}\n  it returns: {out_tree}"
+            f"{term} the same pytree structure, but they differ:\n\n"
+            + lines(in_tree, out_tree, form + "output is a {second}", name)
+            + f".\n\nThe function is {body}"
         )
     mismatches = [
-        f"  carry{tree.keystr(path)} comes in as {a.long_name()} and goes out as {b.long_name()}"
+        f"the input carry {'component ' * bool(path)}{name}{tree.keystr(path)} has type "
+        f"{a.long_name()} but the corresponding output carry component has type {b.long_name()}, "
+        f"so {type_reason(a, b)}"
         for path, a, b in zip(data.paths(in_tree), avals, outs, strict=True)
         if not a.strip_weak().is_same_as(b.strip_weak())
     ]
     if mismatches:
         raise TransformError(
-            f"{name} must return a carry of the types of its input:\n" + "\n".join(mismatches)
+            f"{term} equal types, but they differ:\n\n{listed(mismatches)}.\n\n"
+            f"The function is {body}"
         )

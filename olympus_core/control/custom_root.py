@@ -102,6 +102,5 @@ def _check(
 ) -> None:
     if out_tree != in_tree:
         raise TransformError(
-            f"{what}() output pytree structure must match {expected}: it returned {out_tree}, "
-            f"and {expected} is {in_tree}"
+            f"{what}() output pytree structure must match {expected}, got {out_tree} and {in_tree}"
         )

@@ -235,8 +235,7 @@ def _check(
         out_tree = parts[0]
     if out_tree != in_tree:
         raise TransformError(
-            f"{what}() output pytree structure must match b: it returned {out_tree}, and b is "
-            f"{in_tree}"
+            f"{what}() output pytree structure must match b, got {out_tree} and {in_tree}"
         )
     shapes, expected = ([a.shape for a in x] for x in (body.out_avals[: len(avals)], avals))
     if shapes != expected:

@@ -251,8 +251,9 @@ class While(MultipleResults):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(
-            "a while_loop cannot be differentiated in reverse: the number of its iterations is "
-            "not known in advance, so the memory that their values need is not known either",
+            "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+            "dynamic start/stop values: the number of iterations is not known in advance, so the "
+            "memory that their values need is not known either",
             hint="use scan, or fori_loop with Python bounds; forward mode (jvp, jacfwd) works",
         )
 

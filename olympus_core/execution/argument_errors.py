@@ -32,7 +32,7 @@ def named_error(
     if xla.is_donated_twice(error):
         return _donated_twice(function, buffers, names, donated) or error
     if isinstance(error, DeletedArrayError):
-        return _deleted(function, buffers, names) or error
+        return _deleted(function, leaves, names) or error
     return error
 
 
@@ -53,22 +53,24 @@ def _donated_twice(
 
 
 def _deleted(
-    function: str, buffers: Sequence[Any], names: Sequence[str]
+    function: str, leaves: Sequence[Any], names: Sequence[str]
 ) -> DeletedArrayError | None:
     """Return the error for the arguments that were deleted before the call."""
     deleted = [
-        name
-        for name, buffer in zip(names, buffers, strict=True)
-        if buffer is not None and xla.is_deleted(buffer)
+        (name, x.aval.long_name())
+        for name, x in zip(names, leaves, strict=True)
+        if isinstance(x, DeviceArray) and xla.is_deleted(x.buffer)
     ]
     if not deleted:
         return None
     if len(deleted) == 1:
-        what = f"argument {deleted[0]} of '{function}' was passed after it had been"
+        use = f"argument {deleted[0][0]} of '{function}' was passed"
     else:
-        listed = ", ".join(deleted[:_MAX_NAMES]) + (", ..." if len(deleted) > _MAX_NAMES else "")
-        what = f"arguments {listed} of '{function}' were passed after they had been"
-    return DeletedArrayError(
-        f"{what} deleted or donated",
+        listed = ", ".join([name for name, _ in deleted[:_MAX_NAMES]])
+        listed += ", ..." if len(deleted) > _MAX_NAMES else ""
+        use = f"arguments {listed} of '{function}' were passed"
+    return xla.deleted_error(
+        use,
+        deleted[0][1],
         hint="pass the result of the call that it was donated to, or donate a copy: x.copy()",
     )

@@ -18,7 +18,7 @@ from olympus_core.arrays.sharded_array import ShardedArray
 from olympus_core.base import dtypes, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
-from olympus_core.base.errors import LeakedTracerError, NaNError, ShardingError
+from olympus_core.base.errors import DeletedArrayError, LeakedTracerError, NaNError, ShardingError
 from olympus_core.execution import compilation
 from olympus_core.execution.spmd import (
     Placement,
@@ -244,6 +244,14 @@ def clear_cache() -> None:
         cache.cache_clear()
 
 
+def _deleted(name: str, avals: Sequence[ShapedArray], buffers: Sequence[Any]) -> DeletedArrayError:
+    """Return the error for the first operand of an operation that was deleted before."""
+    for aval, buffer in zip(avals, buffers, strict=True):
+        if buffer.__class__ is not np.ndarray and xla.is_deleted(buffer):
+            return xla.deleted_error(f"an operand of '{name}' was used", aval.long_name())
+    return xla.deleted_error(f"an operand of '{name}' was used")
+
+
 class EagerTrace:
     """The trace that executes each bound operation."""
 
@@ -273,7 +281,10 @@ class EagerTrace:
         executable, out_avals, wrap = compiled(primitive, tuple(avals), tuple(params.items()))
         if wrap is _as_it_is and any(map(committed_sharding, args)):
             return self._on_devices(primitive, args, params)
-        outs = _results(executable, buffers) if passed else executable.execute(buffers)
+        try:
+            outs = _results(executable, buffers) if passed else executable.execute(buffers)
+        except DeletedArrayError:
+            raise _deleted(primitive.spoken(params), avals, buffers) from None
         results = [*map(wrap, out_avals, outs)]
         if state.debug_nans or state.debug_infs:
             check_values(results, lambda fault: _report(primitive, args, params, fault))
@@ -298,8 +309,9 @@ class EagerTrace:
     def _put(self, primitive: Primitive, params: dict[str, Any], x: Any) -> DeviceArray:
         if isinstance(x, Tracer):
             raise LeakedTracerError(
-                f"'{primitive.spoken(params)}' got a traced array {x.aval.long_name()} outside of "
-                f"the function it belongs to: it is {x.origin()}",
+                "Encountered an unexpected tracer: "
+                f"'{primitive.spoken(params)}' got an intermediate value with type "
+                f"{x.aval.long_name()} outside of the function it belongs to: it is {x.origin()}",
                 hint="return values from the function instead of storing them",
             )
         if hasattr(x, "__jax_array__"):

@@ -17,7 +17,7 @@ from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.arrays.sharded_array import ShardedArray, put_on
 from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import BackendError, DeletedArrayError, ShardingError
+from olympus_core.base.errors import BackendError, ShardingError
 from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.lowering.entry import EntryAttributes
@@ -253,9 +253,7 @@ class ShardedProgram:
         for i, x in enumerate(placed):
             # the runtime checks neither, and a mistake ends the process with some versions of it
             if xla.is_deleted(x.buffer):
-                raise DeletedArrayError(
-                    f"argument {i + 1} was passed after it had been deleted or donated"
-                )
+                raise xla.deleted_error(f"argument {i + 1} was passed", x.aval.long_name())
         if self._donated:
             self._check_donations(buffers)
         outs = xla.run_partitioned(self.executable.run, buffers, self._handlers, self._on_cpu)

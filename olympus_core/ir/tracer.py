@@ -427,7 +427,10 @@ class Tracer(Array):
         conversion: str,
         kind: type[ConcretizationError] = ConcretizationError,
     ) -> NoReturn:
-        """Raise the error for a conversion, with the hint for the expression that needs it."""
+        """Raise the error for a conversion, with the hint for the expression that needs it.
+
+        `wanted` is the request: the start of the message, or the value that was requested.
+        """
         hint = remedy(conversion, source.user_frame(3), self.argument())
         self._concrete(wanted, hint, kind, 4)
 
@@ -445,15 +448,25 @@ class Tracer(Array):
             place, line = str(position), f": {position.text()}" if position else ""
         where = f", at {place}{line}" if place else ""
         origin = self.origin().removesuffix(where)
+        term, request = wanted, ""
+        if kind is ConcretizationError:
+            term = "Abstract tracer value encountered where concrete value is expected:"
+            request = f": {wanted} was requested"
         raise kind(
-            f"{wanted} of a traced array {self.aval.long_name()} was requested{where}\n"
+            f"{term} traced array with shape {self.aval.long_name()}{request}{where}\n"
             f"  the array is {origin}, and has no value while the function is traced",
             hint=hint,
             location=place,
         )
 
     def __bool__(self) -> bool:
-        self._concrete("the truth value", _CONTROL_FLOW, TracerBoolConversionError)
+        if self.aval.ndim and self.aval.size != 1:
+            count = (
+                "an empty array" if self.aval.size == 0 else "an array with more than one element"
+            )
+            term = f"The truth value of {count} is ambiguous. Use a.any() or a.all():"
+            self._concrete(term, _CONTROL_FLOW, TracerBoolConversionError)
+        self._concrete("Attempted boolean conversion of", _CONTROL_FLOW, TracerBoolConversionError)
 
     def __int__(self) -> int:
         self._convert("the Python int", "int")
@@ -465,15 +478,29 @@ class Tracer(Array):
         self._convert("the Python complex", "complex")
 
     def __index__(self) -> int:
-        self._convert("the integer value", "index", TracerIntegerConversionError)
+        if self.aval.shape or self.aval.dtype.kind not in "iu":
+            self._convert(
+                "Only integer scalar arrays can be converted to a scalar index:",
+                "index",
+                TracerIntegerConversionError,
+            )
+        self._convert("The __index__() method was called on", "index", TracerIntegerConversionError)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        self._convert("the NumPy value", "array", TracerArrayConversionError)
+        self._convert(
+            "The numpy.ndarray conversion method __array__() was called on",
+            "array",
+            TracerArrayConversionError,
+        )
 
     def __format__(self, spec: str) -> str:
         if not spec:
             return str(self)
-        self._concrete(f"the text in the format {spec!r}", _TEXT)
+        self._concrete(
+            "unsupported format string passed to Tracer.__format__: the text in the format "
+            f"{spec!r}",
+            _TEXT,
+        )
 
     def __copy__(self) -> Tracer:
         return self  # arrays are immutable, and a trace must follow the copy like the original

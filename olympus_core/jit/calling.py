@@ -23,7 +23,14 @@ from olympus_core.arrays.mesh_context import abstract_mesh
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
-from olympus_core.base.errors import DTypeError, SignatureError, UsageError
+from olympus_core.base.errors import (
+    DTypeError,
+    OptionError,
+    RangeError,
+    SignatureError,
+    StaticError,
+    UsageError,
+)
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import named_error
@@ -46,7 +53,13 @@ def _positions(option: str, value: int | Iterable[int] | None) -> tuple[int, ...
     try:
         return tuple(map(operator.index, (value,) if isinstance(value, int) else value))
     except TypeError:
-        raise UsageError(f"{option} needs ints, and got {value!r:.80}") from None
+        bad = (
+            value
+            if not isinstance(value, Iterable) or isinstance(value, str)
+            else next(x for x in value if not hasattr(x, "__index__"))
+        )
+        term = f"'{type(bad).__name__}' object cannot be interpreted as an integer"
+        raise OptionError(f"{term}: {option} needs ints, and got {value!r:.80}") from None
 
 
 def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -56,7 +69,11 @@ def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
         return (value,)
     names: tuple[Any, ...] = tuple(value) if isinstance(value, Iterable) else (value,)
     if any(not isinstance(name, str) for name in names):
-        raise UsageError(f"{option} needs names of arguments, and got {value!r:.80}")
+        bad = next(name for name in names if not isinstance(name, str))
+        raise OptionError(
+            f"argument is not a string: {bad!r:.80}: {option} needs names of arguments, and got "
+            f"{value!r:.80}"
+        )
     return names
 
 
@@ -91,8 +108,12 @@ class JitOptions(NamedTuple):
         variadic = rest is not None
         static = _complete(names, variadic, "static", static_argnums, static_argnames)
         donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
-        if both := set(static[0]) & set(donate[0]) or set(static[1]) & set(donate[1]):
-            raise UsageError(f"a static argument has no buffer to donate: {sorted(both)} is both")
+        if both := set(static[1]) & set(donate[1]) or set(static[0]) & set(donate[0]):
+            raise OptionError(
+                "static_argnames and donate_argnames cannot intersect. Argument names "
+                f"{{{', '.join(map(repr, sorted(both)))}}} appear in both: a static argument has "
+                "no buffer to donate"
+            )
         return JitOptions(*static, *donate)
 
 
@@ -119,20 +140,19 @@ def _complete(
     nums = set(_positions(f"{what}_argnums", argnums))
     names = set(_names(f"{what}_argnames", argnames))
     count = len(positional)
+    if not variadic and any(not -count <= n < count for n in nums):
+        raise OptionError(
+            f"Jitted function has {what}_argnums={tuple(sorted(nums))}, but only accepts {count} "
+            f"positional argument{'s'[: count != 1]}"
+        )
     for n in [n for n in nums if n < 0]:
         nums.remove(n)
         nums.add(n + count)
-    for n in nums:
-        if not 0 <= n < count and not variadic:
-            raise UsageError(
-                f"{what}_argnums has {n}, and the function takes {count} positional "
-                f"argument{'s'[: count != 1]}"
-            )
-    for name in names - known:
-        if not variadic:
-            raise UsageError(
-                f"{what}_argnames has {name!r}, and the function takes {', '.join(sorted(known))}"
-            )
+    if not variadic and (unknown := names - known):
+        raise OptionError(
+            f"Jitted function has invalid argnames {{{', '.join(map(repr, sorted(unknown)))}}} in "
+            f"{what}_argnames: it takes {', '.join(sorted(known)) or 'no arguments'}"
+        )
     all_nums = nums | {positional.index(n) for n in names if n in positional}
     all_names = names | {positional[n] for n in nums if n < count}
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
@@ -271,6 +291,8 @@ class StagedFunction(Generic[_P, _R]):
         except UsageError as error:
             self._raise_named(error, arguments)
             raise
+        except RangeError as error:
+            raise self._out_of_range(error, arguments) from None
         result: _R = call.out_tree.unflatten(outs)
         return result
 
@@ -378,7 +400,10 @@ class StagedFunction(Generic[_P, _R]):
         except TypeError:
             raise self._unhashable(arguments.static) from None
         key = (arguments.in_tree, arguments.avals, static, surroundings())
-        call = self._calls.get(key)
+        try:
+            call = self._calls.get(key)
+        except Exception as error:
+            raise self._incomparable(arguments.static, error) from error
         if call is None:
             if state.explain_cache_misses:
                 types = ", ".join([a.long_name() for a in arguments.avals])
@@ -467,10 +492,11 @@ class StagedFunction(Generic[_P, _R]):
             except DTypeError:
                 references.check_result(self.name, out_tree.unflatten(outs))
                 path = data.paths(out_tree)[i]
-                where = f" at result{tree.keystr(path)}" if path else ""
+                where = f" at output component {tree.keystr(path)}" if path else ""
                 raise SignatureError(
-                    f"'{self.name}' returned a value of type {type(x).__name__}{where}; "
-                    "a staged function returns arrays, scalars and containers of these",
+                    f"function '{self.name}' traced for jit returned a value of type "
+                    f"{type(x)}{where}, which is not a valid JAX type: a staged function "
+                    "returns arrays, scalars and containers of these",
                     hint=_container_hint(x),
                 ) from None
 
@@ -479,23 +505,61 @@ class StagedFunction(Generic[_P, _R]):
             try:
                 get_aval(x)
             except DTypeError:
-                where = tree.keystr(path[1:])
+                where = self._path_name(path)
                 return SignatureError(
-                    f"'{self.name}' got a value of type {type(x).__name__} as its argument "
-                    f"{where}: {x!r:.80}",
+                    f"Error interpreting argument to '{self.name}' as an abstract array. The "
+                    f"problematic value is of type {type(x)} and was passed to the function at "
+                    f"path {where}: {x!r:.80}",
                     hint=_container_hint(x)
                     or "pass an array or a scalar, or mark the argument with static_argnames",
                 )
         raise AssertionError("every argument is an array")
 
+    def _incomparable(self, static: Sequence[tuple[Any, Any]], error: Exception) -> Exception:
+        """Return the error for statics whose comparison failed; other errors as they are."""
+        if not static:
+            return error
+        types = ", ".join(str(type(value)) for _, value in static)
+        return StaticError(
+            "static arguments should be comparable using __eq__. An error was raised when "
+            f"comparing two objects of types {types} of '{self.name}': {type(error).__name__}: "
+            f"{error}"
+        )
+
+    def _out_of_range(self, error: RangeError, arguments: Arguments) -> RangeError:
+        """Return the error with the name of the first argument that does not fit its dtype."""
+        names = self.argument_names(arguments)
+        for x, name in zip(arguments.leaves, names, strict=True):
+            if isinstance(x, int) and not -(2**31) <= x < 2**31:
+                return RangeError(
+                    "An overflow was encountered while parsing an argument to a jitted "
+                    f"computation, whose argument path is {name}: {error}",
+                    hint=error.hint,
+                    location=error.location,
+                )
+        return error
+
+    def _path_name(self, path: tree.KeyPath) -> str:
+        """Return the name of a leaf of (args, kwargs) of a call, such as `params['w']`."""
+        if path[0].idx == 1:
+            return f"{path[1].key}{tree.keystr(path[2:])}"
+        parameters, rest = _parameters(self.fun)
+        static = self.options.static_argnums
+        positional = [name for name, takes_position in parameters if takes_position]
+        free = [name for i, name in enumerate(positional) if i not in static]
+        i = path[1].idx
+        name = free[i] if i < len(free) else f"{rest or 'args'}[{i - len(free)}]"
+        return name + tree.keystr(path[2:])
+
     def _unhashable(self, static: Sequence[tuple[Any, Any]]) -> SignatureError:
         for where, value in static:
             try:
                 hash(value)
-            except TypeError:
-                return SignatureError(
-                    f"'{self.name}' got an unhashable value of type {type(value).__name__} "
-                    f"for its static argument {where!r}: {value!r:.80}",
+            except TypeError as error:
+                return StaticError(
+                    "Non-hashable static arguments are not supported. An error occurred while "
+                    f"trying to hash an object of type {type(value)}, {value!s:.80}: it is the "
+                    f"static argument {where!r} of '{self.name}' ({error})",
                     hint="pass a tuple for a list, or a frozen dataclass for a dict",
                 )
         raise AssertionError("every static argument is hashable")

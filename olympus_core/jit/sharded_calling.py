@@ -37,7 +37,8 @@ class Shardings(NamedTuple):
             for leaf in tree.leaves(prefix, is_leaf=lambda x: x is None):
                 if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec):
                     raise ArgumentError(
-                        f"{what} of jit needs shardings and None, and has {leaf!r:.80}",
+                        f"{what} leaf specifications are expected to be PartitionSpec instances or "
+                        f"None, but got {leaf!s:.80}: {what} of jit needs shardings and None",
                         hint="write NamedSharding(mesh, spec)",
                     )
         return Shardings(tuple(ins) if isinstance(ins, list) else ins, outs)

@@ -241,7 +241,7 @@ class Compiled(Stage):
                 for x, aval in zip(leaves, self.signature.in_avals, strict=True)
             ]
         except DTypeError as e:
-            raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
+            raise SignatureError(f"{e}, and is an argument of '{self.fun_name}'") from None
         self._compare(avals)
         return avals
 

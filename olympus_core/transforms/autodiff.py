@@ -16,6 +16,7 @@ from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped, value_text
 from olympus_core.base.errors import DTypeError, MissingRuleError, TransformError
 from olympus_core.base.source import function_name
+from olympus_core.base.tree_differences import lines
 from olympus_core.ir.tracer import Array
 from olympus_core.transforms.flat import (
     as_derivative,
@@ -33,6 +34,8 @@ from olympus_core.transforms.flat import (
 from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import LinearFunction, linearize_flat
 from olympus_core.transforms.staging import stage
+
+_COTANGENT = "{path} was a {first} in the original output, but a {second} here"
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -79,17 +82,19 @@ def jvp(
     >>> jvp(lambda x: x * x, (3.0,), (1.0,))
     (Array(9., ...), Array(6., ...))
     """
+    check_callable("jvp", fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TransformError(
-            "jvp takes the primals and the tangents as tuples, and got "
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}: "
             f"{value_text(primals)} and {value_text(tangents)}"
         )
     leaves, in_tree = tree.flatten(tuple(primals))
     directions, tangent_tree = tree.flatten(tuple(tangents))
     if in_tree != tangent_tree:
         raise TransformError(
-            f"jvp needs tangents of the primals' structure.\n"
-            f"  primals:  {in_tree}\n  tangents: {tangent_tree}"
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}"
         )
     names = names_of(fun, in_tree)
     check_arrays("jvp", fun, names, leaves)
@@ -127,8 +132,9 @@ def _flattened(
             return outs
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise TransformError(
-                f"with has_aux, '{name}' must return a pair (result, aux), and returned "
-                f"{get_aval(out).long_name() if isinstance(out, Array) else type(out).__name__}"
+                "expected function with aux output to return a two-element tuple, but got type "
+                f"{get_aval(out).long_name() if isinstance(out, Array) else type(out)}: '{name}' "
+                "must return a pair (result, aux)"
             )
         outs, out_tree = tree.flatten(out[0])
         check_results(name, outs, out_tree)
@@ -159,6 +165,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> tangent(1.0)
     Array(6., dtype=float32, weak_type=True)
     """
+    check_callable("linearize", fun)
     leaves, in_tree = tree.flatten(primals)
     names = names_of(fun, in_tree)
     check_arrays("linearize", fun, names, leaves)
@@ -175,8 +182,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         values, tangent_tree = tree.flatten(tangents)
         if tangent_tree != in_tree:
             raise TransformError(
-                f"the derivative needs tangents of the primals' structure.\n"
-                f"  primals:  {in_tree}\n  tangents: {tangent_tree}"
+                f"expected {in_tree}, got {tangent_tree}: the derivative needs tangents of the "
+                "primals' structure"
             )
         check_same("linearize", "tangent", names, avals, values)
         active_tangents = [t for t, a in zip(values, active, strict=True) if a]
@@ -193,8 +200,9 @@ def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
     """Return the cotangent, the only argument of the function that `what` returned."""
     if len(cotangents) != 1:
         raise TransformError(
-            f"the function that {what} returned takes one cotangent, of the result's structure, "
-            f"and got {len(cotangents)}",
+            f"The function returned by `jax.{what}` was called with {len(cotangents)} arguments, "
+            f"but functions returned by `jax.{what}` must be called with a single argument, a "
+            "cotangent of the result's structure",
             hint="pass those of several results as one tuple" if cotangents else None,
         )
     return cotangents[0]
@@ -230,6 +238,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     >>> pull_back(1.0)
     (Array(6., ...),)
     """
+    check_callable("vjp", fun)
     leaves, in_tree = tree.flatten(primals)
     check_arrays("vjp", fun, names_of(fun, in_tree), leaves)
     flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
@@ -245,8 +254,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
-                "the function that vjp returned needs a cotangent of the result's structure.\n"
-                f"  result:    {out_tree}\n  cotangent: {cotangent_tree}"
+                "unexpected tree structure of the argument to the VJP function of "
+                f"'{function_name(fun)}'. The tree structures differ:\n"
+                + lines(out_tree, cotangent_tree, _COTANGENT, "out")
             )
         names = [f"result {i}" for i in range(count)]
         cotangent_avals = [a.with_cotangent_sharding() for a in out_avals]
@@ -355,12 +365,13 @@ def _check_inputs(
         kind = dtypes.kind(aval.dtype)
         if holomorphic and kind != "c":
             raise TransformError(
-                f"with holomorphic, grad of '{name}' needs complex arguments, and {where} is "
-                f"{aval.long_name()}"
+                "grad with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtypes.long_name(aval.dtype)}: {where} of '{name}' is {aval.long_name()}"
             )
         if not holomorphic and kind in "bui" and not allow_int:
             raise TransformError(
-                f"grad of '{name}' needs float or complex arguments, and {where} is "
+                "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+                f"np.inexact), but got {dtypes.long_name(aval.dtype)}: {where} of '{name}' is "
                 f"{aval.long_name()}",
                 hint="cast it to a float, select others by argnums, or pass allow_int=True",
             )
@@ -371,20 +382,27 @@ def _check_scalar(
 ) -> ShapedArray:
     if out_tree != tree.structure(0):
         raise TransformError(
-            f"grad needs a function that returns one scalar, and '{name}' returned {out_tree}",
+            "Gradient only defined for scalar-output functions. Output was "
+            f"{out_tree.unflatten([x.aval if isinstance(x, Array) else x for x in outs])}: "
+            f"'{name}' returned {out_tree}",
             hint="return (scalar, rest) and pass has_aux=True to get other results out",
         )
     aval = get_aval(outs[0])
     if aval.shape:
         raise TransformError(
-            f"grad needs a function that returns a scalar, and '{name}' returned "
-            f"{aval.long_name()}",
+            "Gradient only defined for scalar-output functions. Output had shape: "
+            f"{aval.shape}: '{name}' returned {aval.long_name()}",
             hint="sum or average the result, or use jacrev for all derivatives",
         )
     expected, kind = ("c", "complex") if holomorphic else ("f", "float")
+    term = (
+        "grad with holomorphic=True requires outputs with complex dtype"
+        if holomorphic
+        else "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating)"
+    )
     if (dtype_kind := dtypes.kind(aval.dtype)) != expected:
         raise TransformError(
-            f"grad needs a {kind} result, and '{name}' returned {aval.long_name()}",
+            f"{term}, but got {dtypes.long_name(aval.dtype)}: '{name}' returned {aval.long_name()}",
             hint="for a complex-differentiable function pass holomorphic=True"
             if dtype_kind == "c"
             else f"return a {kind} scalar",
@@ -409,14 +427,16 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     flat, trees = _flattened(fun, in_tree, False, function_name(fun))
     program = stage(flat, [a.strip_weak() for a in avals], what=f"'{function_name(fun)}'")
     out_tree, _ = trees()
+    _check_kinds(function_name(fun), avals, program.out_avals)
 
     def transposed(residuals: Sequence[Any], *cotangents: Any) -> tuple[Any, ...]:
         cotangent = _only("linear_transpose", cotangents)
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
-                "the function that linear_transpose returned needs a cotangent of the result's "
-                f"structure.\n  result:    {out_tree}\n  cotangent: {cotangent_tree}"
+                f"cotangent tree does not match function output, expected {out_tree} but got "
+                f"{cotangent_tree}: it is the argument of the function that linear_transpose "
+                "returned"
             )
         _check_cotangents(values, program.out_avals)
         try:
@@ -438,11 +458,21 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     return tree.Partial(transposed, whole.residuals)
 
 
+def _check_kinds(name: str, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> None:
+    """Raise TransformError unless all types are of integers, or all are of floats or complex."""
+    if len({differentiable(a) for a in (*ins, *outs)}) > 1:
+        raise TransformError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
+            f"-> integer functions, but got {[a.dtype for a in ins]} -> {[a.dtype for a in outs]} "
+            f"of '{name}'"
+        )
+
+
 def _check_cotangents(values: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
     """Raise TransformError unless cotangents have the types of a linear function's results."""
     for i, (x, a) in enumerate(zip(values, avals, strict=True)):
         if (have := get_aval(x)).strip_weak() is not a.strip_weak():
             raise TransformError(
-                f"linear_transpose: the cotangent of result {i} must be {a.long_name()}, and is "
-                f"{have.long_name()}"
+                f"cotangent type does not match function output, expected {a.long_name()} but got "
+                f"{have.long_name()}: it is the cotangent of result {i} of linear_transpose"
             )

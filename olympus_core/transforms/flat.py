@@ -24,28 +24,38 @@ from olympus_core.primitives.collective import varying
 from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.data import is_float0
 
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 
 def names_of(
     fun: Callable[..., Any], in_tree: tree.PyTreeDef, argnums: int | Sequence[int] | None = None
 ) -> list[str]:
     """Return the name and path of each leaf of a tuple of arguments: `argument x['w']`."""
     try:
-        parameters = list(inspect.signature(fun).parameters)
+        signature = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        parameters = []
+        signature = []
+    parameters = [p.name for p in signature if p.kind not in _REST]
+    rest = next((p.name for p in signature if p.kind is p.VAR_POSITIONAL), "args")
     positions = (argnums,) if isinstance(argnums, int) else argnums
     names = []
     for path, _ in tree.flatten_with_path(in_tree.unflatten(range(in_tree.num_leaves)))[0]:
         i = path[0].idx if positions is None else positions[path[0].idx]
-        name = repr(parameters[i]) if 0 <= i < len(parameters) else str(i)
+        name = parameters[i] if 0 <= i < len(parameters) else f"{rest}[{i}]"
         names.append(f"argument {name}{tree.keystr(path[1:])}")
     return names
 
 
 def check_callable(what: str, fun: Any) -> None:
-    """Raise TransformError for a value that is not a function."""
+    """Raise TransformError for a value that is not a function that returns its result."""
     if not callable(fun):
-        raise TransformError(f"{what} needs a function, and got {fun!r:.80}")
+        raise TransformError(f"Expected a callable value, got {fun!r:.80}: {what} needs a function")
+    if inspect.isgeneratorfunction(fun):
+        raise TransformError(
+            f"Expected a function, got a generator function: {function_name(fun)}: "
+            f"{what} cannot trace it",
+            hint="return a list of the values",
+        )
 
 
 def check_arrays(
@@ -61,8 +71,8 @@ def check_arrays(
             get_aval(x)
         except DTypeError:
             raise TransformError(
-                f"{what} of '{function_name(fun)}' needs arrays and scalars, and {name} is "
-                f"{value_text(x)}",
+                f"Argument '{x!s:.60}' of type {type(x)} is not a valid JAX type: {what} of "
+                f"'{function_name(fun)}' needs arrays and scalars, and {name} is {value_text(x)}",
                 hint=hint,
             ) from None
 
@@ -75,7 +85,8 @@ def check_results(name: str, outs: Sequence[Any], out_tree: tree.PyTreeDef) -> N
         except DTypeError:
             path = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][i][0]
             raise TransformError(
-                f"'{name}' returned {value_text(x)} as result{tree.keystr(path)}",
+                f"Argument '{x!s:.60}' of type {type(x)} is not a valid JAX type: '{name}' "
+                f"returned {value_text(x)} as result{tree.keystr(path)}",
                 hint="a function that is transformed returns arrays, scalars and trees of these",
             ) from None
 
@@ -94,11 +105,14 @@ def check_same(
         else:
             shape, dtype = get_aval(t).shape, get_aval(t).dtype
         expected = aval.dtype if dtypes.kind(aval.dtype) in "fc" else dtypes.float0
+        if kind == "cotangent" and expected == dtypes.float0 and dtype == aval.dtype:
+            expected = aval.dtype  # a value without effect, which JAX takes too
         if shape != aval.shape or dtype != expected:
             actual_type = f"{dtypes.long_name(dtype)}[{','.join(map(str, shape))}]"
             expected_type = f"{dtypes.long_name(expected)}[{','.join(map(str, aval.shape))}]"
+            term = _mismatch(what, kind, aval, shape, dtypes.long_name(dtype), expected)
             raise TransformError(
-                f"{what}: the {kind} of {name} must be {expected_type}, and is {actual_type}"
+                f"{term}: the {kind} of {name} must be {expected_type}, and is {actual_type}"
             )
         own = () if aval.explicit is None else _sets(aval)
         if any(own) and _sets(get_aval(t)) != own:
@@ -113,6 +127,35 @@ def _sets(aval: ShapedArray) -> tuple[frozenset[Any], ...]:
     none = frozenset[Any]()
     spec = None if aval.explicit is None else aval.explicit.spec
     return (none, none) if spec is None else (spec.unreduced, spec.reduced)
+
+
+def _mismatch(
+    what: str, kind: str, aval: ShapedArray, shape: Any, dtype: str, expected: Any
+) -> str:
+    """Return the start of the message for a (co)tangent of another type than its value."""
+    needed = f"{dtypes.long_name(expected)}[{','.join(map(str, aval.shape))}]"
+    actual = f"{dtype}[{','.join(map(str, shape))}]"
+    if kind == "cotangent":
+        return (
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            f"{actual}, but expected {needed}"
+        )
+    if what == "linearize":
+        return (
+            "linearized function called on tangent values inconsistent with the original primal "
+            f"values: got tangent aval {actual} for primal aval {aval.long_name()}"
+        )
+    if dtype != dtypes.long_name(expected):
+        return (
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{dtypes.long_name(aval.dtype)} and so expected tangent dtype "
+            f"{dtypes.long_name(expected)}, but got tangent dtype {dtype} instead"
+        )
+    return (
+        "jvp called with different primal and tangent shapes;Got primal shape "
+        f"{aval.shape} and tangent shape as {shape}"
+    )
 
 
 def zeros_of(aval: ShapedArray) -> Any:
@@ -167,7 +210,9 @@ def check_positions(what: str, positions: Sequence[int], count: int) -> None:
     for n in positions:
         if not -count <= n < count:
             raise TransformError(
-                f"{what} has {n}, and it was called with {count} positional arguments",
+                "Positional argument indices, e.g. for `static_argnums`, must have value greater "
+                "than or equal to -len(args) "
+                f"and less than len(args), but got value {n} for len(args) == {count}: {what}",
                 hint="pass the selected arguments by position",
             )
     if len({n % count for n in positions}) < len(positions):
@@ -180,6 +225,13 @@ def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[
     what = f"argnums of the derivative of '{name}'"
     if not positions:
         raise TransformError(f"{what} has no argument: {argnums}")
+    if (last := max(positions)) >= len(args):
+        raise TransformError(
+            f"differentiating with respect to {argnums=} requires at least {last + 1} positional "
+            "arguments to be passed by the caller, but got only "
+            f"{len(args)} positional arguments for '{name}'",
+            hint="pass the selected arguments by position",
+        )
     check_positions(what, positions, len(args))
     return tuple(args[n] for n in positions)
 
@@ -205,7 +257,7 @@ def check_leaks(ended: Trace, what: str) -> None:
     for x in gc.get_referrers(ended):
         if isinstance(x, Tracer):
             raise LeakedTracerError(
-                f"a traced array {x.aval.long_name()} is still referenced after {what} has ended: "
-                f"it is {x.origin()}",
+                f"Leaked trace: a traced array {x.aval.long_name()} is still referenced after "
+                f"{what} has ended. Leaked tracer(s): it is {x.origin()}",
                 hint="return values from the function instead of storing them",
             )

@@ -24,7 +24,10 @@ from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
+    check_arrays,
     check_callable,
+    check_positions,
+    names_of,
     pick,
     refill,
     zeros_of,
@@ -34,17 +37,33 @@ from olympus_core.transforms.vmapping import vmap
 _P = ParamSpec("_P")
 
 
+#: The kinds of dtype that a function takes, and their description.
+_REAL = ("f", "real-valued {} ({} dtype that is a sub-dtype of np.floating)")
+_INEXACT = ("fc", "real- or complex-valued {} ({} dtype that is a sub-dtype of np.inexact)")
+_ANY = ("bufci", "")
+
+
 def _check(
-    name: str, what: str, avals: Sequence[ShapedArray], holomorphic: bool, allow_int: bool = False
+    name: str,
+    what: str,
+    role: str,
+    avals: Sequence[ShapedArray],
+    holomorphic: bool,
+    kinds: tuple[str, str] = _REAL,
 ) -> None:
+    """Raise TransformError for inputs or outputs, which `role` is, of another kind of dtype."""
     for aval in avals:
-        kind = dtypes.kind(aval.dtype)
-        fits = kind == "c" if holomorphic else kind == "f" or (allow_int and kind in "bui")
-        if not fits:
-            need = "complex" if holomorphic else "float"
+        kind, dtype = dtypes.kind(aval.dtype), dtypes.long_name(aval.dtype)
+        if holomorphic and kind != "c":
             raise TransformError(
-                f"{what} of '{name}' needs {need} values, and got {aval.long_name()}",
-                hint=None if holomorphic else "for complex derivatives pass holomorphic=True",
+                f"{what} with holomorphic=True requires {role} with complex dtype, but got "
+                f"{dtype}: a value of '{name}' is {aval.long_name()}"
+            )
+        if not holomorphic and kind not in kinds[0]:
+            raise TransformError(
+                f"{what} requires {kinds[1].format(role, role.removesuffix('s'))}, but got "
+                f"{dtype}: a value of '{name}' is {aval.long_name()}",
+                hint="for complex derivatives pass holomorphic=True",
             )
 
 
@@ -106,10 +125,13 @@ def jacfwd(
 
     @functools.wraps(fun)
     def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+        positions = (argnums,) if isinstance(argnums, int) else argnums
+        check_positions(f"argnums of the derivative of '{name}'", positions, len(args))
         selected = pick(name, args, argnums)
         leaves, in_tree = tree.flatten(selected)
+        check_arrays("jacfwd", fun, names_of(fun, in_tree, argnums), leaves)
         avals = [get_aval(x) for x in leaves]
-        _check(name, "jacfwd", avals, holomorphic)
+        _check(name, "jacfwd", "inputs", avals, holomorphic)
 
         def direction(*tangents: Any) -> Any:
             def partial(*xs: Any) -> Any:
@@ -121,6 +143,8 @@ def jacfwd(
         result = vmap(direction, out_axes=axes)(*_basis(avals))
         outs = tree.leaves(result[0])
         columns, out_tree = tree.flatten(result[1])
+        if holomorphic:
+            _check(name, "jacfwd", "outputs", [get_aval(x) for x in outs], holomorphic)
         dense = [_data(c, get_aval(x)) for c, x in zip(columns, outs, strict=True)]
         placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(dense, outs, strict=True)]
         leaf_blocks = [_split_leaves(x, get_aval(x).ndim - 1, avals) for x in placed]
@@ -171,10 +195,13 @@ def jacrev(
 
     @functools.wraps(fun)
     def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+        positions = (argnums,) if isinstance(argnums, int) else argnums
+        check_positions(f"argnums of the derivative of '{name}'", positions, len(args))
         selected = pick(name, args, argnums)
         leaves, in_tree = tree.flatten(selected)
+        check_arrays("jacrev", fun, names_of(fun, in_tree, argnums), leaves)
         avals = [get_aval(x) for x in leaves]
-        _check(name, "jacrev", avals, holomorphic, allow_int)
+        _check(name, "jacrev", "inputs", avals, holomorphic, _ANY if allow_int else _INEXACT)
 
         def partial(*xs: Any) -> Any:
             return fun(*refill(args, argnums, xs), **kwargs)
@@ -182,7 +209,7 @@ def jacrev(
         out, pull_back, *aux = vjp(partial, *selected, has_aux=has_aux)
         outs, out_tree = tree.flatten(out)
         out_avals = [get_aval(x) for x in outs]
-        _check(name, "jacrev", out_avals, holomorphic)
+        _check(name, "jacrev", "outputs", out_avals, holomorphic)
 
         def flat(*cotangents: Any) -> list[Any]:
             input_cotangents = tree.leaves(pull_back(out_tree.unflatten(cotangents)))

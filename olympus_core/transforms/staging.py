@@ -317,7 +317,8 @@ def _place() -> str | None:
 
 def _leaked(x: StagedTracer) -> OlympusError:
     return LeakedTracerError(
-        f"a traced array {x.aval.long_name()} was used after the function it belongs to had been "
-        f"traced: it is {x.origin()}",
+        "Encountered an unexpected tracer: an intermediate value with type "
+        f"{x.aval.long_name()} was used after the function it belongs to had been traced: it is "
+        f"{x.origin()}",
         hint="return values from the function instead of storing them in a global or an attribute",
     )

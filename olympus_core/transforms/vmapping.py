@@ -16,7 +16,7 @@ from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms import references
 from olympus_core.transforms.batching import batch_flat, place_axis
-from olympus_core.transforms.data import is_float0
+from olympus_core.transforms.data import is_float0, paths
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
 _P = ParamSpec("_P")
@@ -51,7 +51,10 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not isinstance(in_axes, (int, tuple, type(None))):
-        raise TransformError(f"vmap: in_axes must be an int, None or a tuple, and is {in_axes!r}")
+        raise TransformError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}"
+        )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     if axis_size is not None and (not hasattr(axis_size, "__index__") or axis_size < 0):
@@ -88,8 +91,8 @@ def vmap(
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
         stacked: _R = result_tree.unflatten(
-            _placed(fun, x, d, w, batched)
-            for x, d, w in zip(outs, out_dims, result_axes, strict=True)
+            _placed(fun, x, d, w, batched, (result_tree, i))
+            for i, (x, d, w) in enumerate(zip(outs, out_dims, result_axes, strict=True))
         )
         return stacked
 
@@ -124,14 +127,15 @@ def _mapped_references(
 def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
     positional = names_of(fun, tree.structure(tuple(args)))
     paths = tree.flatten_with_path(kwargs)[0]
-    return positional + [f"argument {p[0].key!r}{tree.keystr(p[1:])}" for p, _ in paths]
+    return positional + [f"kwargs{tree.keystr(p)}" for p, _ in paths]
 
 
 def _check_axes(what: str, axes: Any) -> None:
     for axis in tree.leaves(axes):
         if type(axis) is not int:
             raise TransformError(
-                f"vmap: {what} must be an int, None, or a tree of these, and has {axis!r:.60}"
+                f"vmap {what} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {axis!r:.60}"
             )
 
 
@@ -149,8 +153,9 @@ def _dims(
 ) -> list[int | None]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise TransformError(
-            f"vmap: in_axes has {len(in_axes)} entries, and the function was called with "
-            f"{len(args)} positional arguments"
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional arguments passed to the function, but got "
+            f"len(in_axes)={len(in_axes)}, len(args)={len(args)} for '{function_name(fun)}'"
         )
     dims = _prefix_axes("in_axes", in_axes, args) + [0] * tree.structure(kwargs).num_leaves
     axes: list[int | None] = []
@@ -162,7 +167,9 @@ def _dims(
         aval = get_aval(x)
         if not -aval.ndim <= d < aval.ndim:
             raise TransformError(
-                f"vmap: {name} is {aval.long_name()}, and has no axis {d} to map over",
+                f"vmap was requested to map its argument along axis {d}, which implies that its "
+                f"rank should be at least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its "
+                f"shape is {aval.shape}): it is {name} of '{function_name(fun)}'",
                 hint=_UNMAPPED,
             )
         axes.append(d % aval.ndim)
@@ -182,21 +189,39 @@ def _size(
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:
+        term = (
+            "vmap must have at least one non-None value in in_axes"
+            if leaves
+            else "vmap wrapped function must be passed at least one argument containing an array"
+        )
         raise TransformError(
-            f"vmap of '{function_name(fun)}' maps over no argument: in_axes is None for all",
+            f"{term} or axis_size must be specified: '{function_name(fun)}' has no mapped argument",
             hint="give one argument an axis, or pass axis_size",
         )
-    mapped_args = [
-        f"  {name}, {get_aval(x).long_name()}, is mapped over axis {d}, of size "
-        f"{get_aval(x).shape[d]}"
+    axes = [
+        (get_aval(x).shape[d], f"axis {d} of {name} of type {get_aval(x).long_name()}")
         for name, x, d in zip(names, leaves, dims, strict=True)
         if d is not None
     ]
-    size_lines = [] if axis_size is None else [f"  axis_size is {axis_size}"]
     raise TransformError(
-        f"vmap of '{function_name(fun)}' needs mapped axes of one size:\n"
-        + "\n".join(mapped_args + size_lines)
+        "vmap got inconsistent sizes for array axes to be mapped:\n"
+        f"{_sizes_text(axes, axis_size)}\nThe function is '{function_name(fun)}'"
     )
+
+
+def _sizes_text(axes: Sequence[tuple[int, str]], axis_size: int | None) -> str:
+    """Return a line for each size that several mapped axes have, the most frequent one first."""
+    lines = [] if axis_size is None else [f"  * the `axis_size` argument was {axis_size}"]
+    places: dict[int, list[str]] = {}
+    for size, place in axes:
+        places.setdefault(size, []).append(place)
+    for size, named in sorted(places.items(), key=lambda item: -len(item[1])):
+        most = "most" if len(named) > len(axes) / 2 else "some"
+        many = f"{most} axes ({len(named)} of them) had size {size}, e.g. {named[0]}"
+        lines.append(
+            f"  * one axis had size {size}: {named[0]}" if len(named) == 1 else f"  * {many}"
+        )
+    return ";\n".join(lines)
 
 
 def _explicit(
@@ -220,20 +245,32 @@ def _explicit(
     return next(shardings, None)
 
 
+def _path_text(place: tuple[tree.PyTreeDef, int]) -> str:
+    return tree.keystr(paths(place[0])[place[1]])
+
+
 def _placed(
-    fun: Callable[..., Any], x: Any, dim: int | None, axis: int | None, batched: Batched
+    fun: Callable[..., Any],
+    x: Any,
+    dim: int | None,
+    axis: int | None,
+    batched: Batched,
+    place: tuple[tree.PyTreeDef, int],
 ) -> Any:
+    """Return a result with its mapped axis at `axis`; `place` is its tree and its index there."""
     if axis is None:
         if dim is not None:
             raise TransformError(
-                f"vmap of '{function_name(fun)}': out_axes is None for a result that differs "
-                "from index to index"
+                f"at vmap out_axes{_path_text(place)}, got axis spec None but output was batched "
+                f"on axis {dim}: the result of '{function_name(fun)}' differs from index to index"
             )
         return x
     rank = get_aval(x).ndim + (dim is None)
     if not -rank <= axis < rank:
         raise TransformError(
-            f"vmap of '{function_name(fun)}': out_axes has {axis} for a result of rank {rank}"
+            f"axis {axis} is out of bounds for array of dimension {rank}: it is "
+            f"out_axes{_path_text(place)} of "
+            f"vmap of '{function_name(fun)}'"
         )
     placed = place_axis(x, dim, axis % rank, batched.size)
     aval = get_aval(x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.messages import (
     callback_error,
+    deleted_error,
     donated_twice,
     execution_error,
     is_donated_twice,
@@ -156,6 +157,7 @@ __all__ = [
     "computation",
     "default_device",
     "delete",
+    "deleted_error",
     "device_config",
     "device_model",
     "device_models",

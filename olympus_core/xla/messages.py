@@ -62,7 +62,7 @@ def compile_error(exc: BaseException) -> OlympusError:
     text = clean(exc)
     if match := _NO_OPTION.search(text):
         return UsageError(
-            f"the compiler has no option {match[1]!r}",
+            f"No such compile option: {match[1]!r}: the compiler does not have it",
             hint=f"jaxlib {JAXLIB_VERSION} does not have it, and other versions do",
         )
     if match := _BAD_VALUE.search(text):
@@ -117,12 +117,21 @@ def execution_error(exc: BaseException) -> OlympusError:
     if any(text_part in text for text_part in _DONATED_TWICE):
         return donated_twice()
     if "deleted" in text or "donated" in text:
-        return DeletedArrayError("an array was used after it had been deleted or donated")
+        return deleted_error("an array was used")
     if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:
         return UsageError(f"the arguments do not fit the program: {text}")
     if _NO_SHARD.search(text):
-        return DeletedArrayError("an argument was passed after it had been deleted or donated")
+        return deleted_error("an argument was passed")
     return messages.execution_error(exc)
+
+
+def deleted_error(use: str, type_text: str = "", hint: str | None = None) -> DeletedArrayError:
+    """Return the error for an array that was used after it had been deleted; `use` is its use."""
+    shape = f" with shape={type_text}" if type_text else ""
+    return DeletedArrayError(
+        f"Array has been deleted{shape}: {use} after its Buffer has been deleted or donated",
+        hint=hint,
+    )
 
 
 def donated_twice(

@@ -228,7 +228,9 @@ def test_an_unbound_axis_is_named_with_the_bound_ones_and_the_line():
     with pytest.raises(UnboundAxisError) as caught:
         olympus.vmap(olympus.vmap(f, axis_name="j"), axis_name="i")(XS)
     message = str(caught.value)
-    assert message.startswith("psum needs the axis 'k', which is not bound here")
+    assert message.startswith(
+        "Found an unbound axis name: k: psum needs the axis 'k', which is not bound here"
+    )
     assert f"{__file__}:" in message and 'return lax.pmean(x, "k")  # the line' in message
     assert message.endswith("the axes bound here: 'i' (of size 3), 'j' (of size 4)")
     assert caught.value.location.startswith(__file__)
@@ -266,7 +268,11 @@ def test_each_collective_refuses_an_unbound_axis(call):
         (lambda x: lax.ppermute(x, "i", [(-1, 0)]), ArgumentError, "and got the source -1 in"),
         (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ArgumentError, "is a source at most"),
         (lambda x: lax.ppermute(x, ("i", "i"), []), ArgumentError, "needs different axes"),
-        (lambda x: lax.pshuffle(x, "i", [0, 0, 1]), ArgumentError, "a permutation of 0 to 2"),
+        (
+            lambda x: lax.pshuffle(x, "i", [0, 0, 1]),
+            ArgumentError,
+            "does not represent a permutation",
+        ),
         (lambda x: lax.psum_scatter(x, "i"), ShapeError, "which is 3, and it is 4"),
         (lambda x: lax.psum_scatter(x, "i", tiled=True), ShapeError, "a multiple"),
         (lambda x: lax.all_to_all(x, "i", 0, 0), ShapeError, "as long as the mapped axis"),

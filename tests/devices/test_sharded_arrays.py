@@ -178,7 +178,7 @@ def test_device_put_takes_a_tree_of_shardings() -> None:
 def test_the_shards_of_a_deleted_array_are_refused() -> None:
     x = olympus.device_put(np.arange(8.0), both("x")[0])
     x.delete()
-    with pytest.raises(DeletedArrayError, match="after it had been deleted"):
+    with pytest.raises(DeletedArrayError, match="after its Buffer has been deleted"):
         _ = x.addressable_shards
 
 

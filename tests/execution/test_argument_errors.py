@@ -66,7 +66,7 @@ def test_deleted_arguments(call: Callable[..., Callable[..., Any]]) -> None:
     with pytest.raises(DeletedArrayError) as found:
         run({"m": x, "v": deleted}, 1.0)
     assert str(found.value) == (
-        "argument state['v'] of 'step' was passed after it had been deleted or donated"
+        "Array has been deleted with shape=float32[4]: argument state['v'] of 'step' was passed after its Buffer has been deleted or donated"
     )
     assert "x.copy()" in (found.value.hint or "")
     with pytest.raises(DeletedArrayError, match=r"arguments state\['m'\], state\['v'\] of 'step'"):
@@ -78,7 +78,7 @@ def test_a_deleted_array_that_is_no_argument() -> None:
     run = olympus.jit(lambda x: x + deleted)
     run(1.0)
     deleted.delete()
-    with pytest.raises(DeletedArrayError, match=r"^an argument was passed after it had been"):
+    with pytest.raises(DeletedArrayError, match="Array has been deleted with shape=float32"):
         run(1.0)
 
 

@@ -104,7 +104,7 @@ def test_reverse_mode_through_while_loop():
         return lax.while_loop(lambda v: v.sum() < 99, twice, x).sum()  # the loop
 
     for g in (olympus.grad(f), olympus.jit(olympus.grad(f))):
-        with pytest.raises(TransformError, match="a while_loop cannot be differentiated in") as e:
+        with pytest.raises(TransformError, match="Reverse-mode differentiation does not work") as e:
             g(X)
         assert "fori_loop with Python bounds" in e.value.hint
         assert e.value.location == line_of("the loop")
@@ -117,7 +117,9 @@ def test_reverse_mode_through_fori_loop():
         return lax.fori_loop(0, n, lambda i, v: 2 * v, x).sum()
 
     np.testing.assert_array_equal(olympus.grad(f, argnums=1)(3, X), np.full_like(X, 8))
-    with pytest.raises(TransformError, match="a while_loop cannot be differentiated in reverse"):
+    with pytest.raises(
+        TransformError, match="Reverse-mode differentiation does not work for lax.while_loop"
+    ):
         olympus.jit(olympus.grad(f, argnums=1))(3, X)
 
 
@@ -136,7 +138,7 @@ def test_a_pulled_back_cotangent_is_one(count):
     pull_back = olympus.vjp(lambda x: (x, 2 * x), 1.0)[1]
     transposed = olympus.linear_transpose(lambda x: (x, 2 * x), 1.0)
     for function in (pull_back, transposed):
-        with pytest.raises(TransformError, match=f"takes one cotangent.* got {count}"):
+        with pytest.raises(TransformError, match=f"called with {count} arguments"):
             function(*[1.0] * count)
 
 
@@ -172,8 +174,6 @@ def test_a_traced_array_in_a_text() -> None:
     with pytest.raises(ConcretizationError) as caught:
         olympus.jit(formatted)(X)
     assert texts == ["JitTracer(float32[2,3])"]
-    assert "the text in the format '.2f' of a traced array float32[2,3] was requested" in str(
-        caught.value
-    )
+    assert "the text in the format '.2f'" in str(caught.value)
     assert line_of("formatted") in str(caught.value)
     assert "return the array" in str(caught.value.hint)

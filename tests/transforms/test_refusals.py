@@ -14,7 +14,7 @@ from olympus.errors import TransformError, UsageError
 def test_what_is_no_function_is_refused_at_once(name):
     with pytest.raises(TypeError):
         getattr(jax, name)(3)
-    with pytest.raises(TransformError, match="needs a function, and got 3"):
+    with pytest.raises(TransformError, match="Expected a callable value, got 3"):
         getattr(olympus, name)(3)
 
 
@@ -22,7 +22,7 @@ def test_what_is_no_function_is_refused_at_once(name):
 def test_a_static_argument_is_not_donated(donated):
     with pytest.raises(ValueError, match="intersect"):
         jax.jit(lambda x, y: x, static_argnums=0, **donated)
-    with pytest.raises(UsageError, match="is both"):
+    with pytest.raises(UsageError, match="cannot intersect"):
         olympus.jit(lambda x, y: x, static_argnums=0, **donated)
 
 

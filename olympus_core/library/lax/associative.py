@@ -45,7 +45,9 @@ def associative_scan(
     Array([0, 1, 3, 6], dtype=int32)
     """
     if not callable(fn):
-        raise ArgumentError(f"associative_scan needs a function first, and got {fn!r:.60}")
+        raise ArgumentError(
+            f"lax.associative_scan: fn argument should be callable, and is {fn!r:.60}"
+        )
     leaves, treedef = tree.flatten(elems)
     operands = [operand("associative_scan", x)[0] for x in leaves]
     arrays = [x if isinstance(x, Array) else put_array(x) for x in operands]
@@ -55,7 +57,8 @@ def associative_scan(
     lengths = sorted({x.shape[i] for x, i in zip(arrays, places, strict=True)})
     if len(lengths) > 1 or len(set(places)) > 1:
         raise ShapeError(
-            f"associative_scan needs arrays of one length along axis {axis}, and got {lengths}"
+            "Array inputs to associative_scan must have the same first dimension. (saw: "
+            f"{[x.shape for x in arrays]}): the axis is {axis}"
         )
 
     def combine(a: _Elements, b: _Elements) -> _Elements:

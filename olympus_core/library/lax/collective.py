@@ -63,8 +63,8 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
         or len({*map(len, group_indices)}) > 1
     ):
         raise ArgumentError(
-            f"{function}: axis_index_groups must partition the indices 0 to {size - 1} into lists "
-            f"of one length, and is {groups!r}"
+            "axis_index_groups must cover all indices exactly once, in lists of one length: those "
+            f"of {function} are {groups!r} for the indices 0 to {size - 1}"
         )
     return group_indices
 
@@ -362,8 +362,9 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
         repeated = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
         if repeated:
             raise ArgumentError(
-                f"{along} in which each index is a {kind} at most once, and got {repeated[0]} "
-                f"twice in {perm!r:.80}{source.current_location().place()}"
+                f"ppermute sources and destinations must be unique, got {pairs}: {along} in which "
+                f"each index is a {kind} at most once, and got {repeated[0]} twice"
+                f"{source.current_location().place()}"
             )
     return _map(
         "ppermute",
@@ -410,7 +411,10 @@ def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Arr
     size = math.prod(axis_sizes("pshuffle", axis_name)[1])
     sources = as_tuple(perm, "the permutation of pshuffle")
     if len(sources) != size or any(i not in sources for i in range(size)):
-        raise ArgumentError(f"pshuffle needs a permutation of 0 to {size - 1}, and got {perm!r}")
+        raise ArgumentError(
+            f"`perm` does not represent a permutation: {perm!r}: pshuffle needs one of 0 to "
+            f"{size - 1}"
+        )
     return ppermute(x, axis_name, list(zip(sources, range(size), strict=True)))
 
 

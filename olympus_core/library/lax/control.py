@@ -14,11 +14,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from olympus_core.base import dtypes, tree
-from olympus_core.base.avals import ShapedArray, dimension, get_aval
-from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, TransformError
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import ArgumentError, DTypeError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import (
     Body,
+    carry_name,
     check_carry,
     convert_outputs,
     share_consts,
@@ -33,6 +34,14 @@ from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.lax import threading, unstaged
+from olympus_core.library.lax.control_checks import (
+    check_branches,
+    check_callable,
+    check_index,
+    check_unroll,
+    predicate_type,
+    scan_length,
+)
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert, convert_array
@@ -55,7 +64,8 @@ def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
             get_aval(x)
         except DTypeError:
             raise DTypeError(
-                f"{what} must be arrays, scalars or containers of these, and one is {x!r:.60}"
+                f"Argument '{x!s:.60}' of type {type(x)} is not a valid JAX type: {what} must be "
+                "arrays, scalars or containers of these"
             ) from None
     return leaves, treedef
 
@@ -97,9 +107,8 @@ def cond(
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         return _cond_of_two(pred, true_fun, false_fun, *operands)
     operands = _operands("cond", operands, operand)
-    aval = get_aval(pred)
-    if aval.shape:
-        raise ShapeError(f"cond needs a scalar predicate, and got {aval.long_name()}")
+    aval = predicate_type(pred)
+    check_callable("cond", "true_fun and false_fun arguments", true_fun, false_fun)
     if unstaged.wanted(pred):
         return unstaged.branch(bool(pred), (false_fun, true_fun), operands)
     if aval.dtype != np.bool_:
@@ -130,7 +139,8 @@ def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
         return operands
     if operands:
         raise TransformError(
-            f"{name} takes its operands by position or the one as operand=, and got both"
+            "if 'operand' keyword is passed then no positional operands can be passed, and "
+            f"{name} got both"
         )
     return (operand,)
 
@@ -150,11 +160,16 @@ def switch(
     Array([-3, -4], dtype=int32)
     """
     operands = _operands("switch", operands, operand)
-    aval = get_aval(index)
-    if aval.shape or dtypes.kind(aval.dtype) not in "iu":
-        raise DTypeError(f"switch needs a scalar integer index, and got {aval.long_name()}")
+    check_index(index)
+    branches = tuple(branches)
+    for branch in branches:
+        if not callable(branch):
+            raise TransformError(
+                "lax.switch: branches argument should be a sequence of callables, and has "
+                f"{branch!r:.60}"
+            )
     if not branches:
-        raise TransformError("switch needs at least one branch")
+        raise TransformError("Empty branch sequence: switch needs at least one branch")
     if len(branches) == 1:
         return branches[0](*operands)
     if unstaged.wanted(index):
@@ -187,7 +202,7 @@ def stage_branches(
     leaves, in_tree = _flatten_arrays(operands, f"the operands of {name}")
     avals = [get_aval(x) for x in leaves]
     bodies = [stage_body(f, in_tree, avals, f"a branch of {name}") for f in functions]
-    _check_branches(name, functions, bodies)
+    check_branches(name, functions, bodies)
     programs, consts = share_consts(bodies)
     joined = [_joined([b.out_avals[i] for b in bodies]) for i in range(len(bodies[0].out_avals))]
     branches = tuple(convert_outputs(p, joined) for p in programs)
@@ -197,27 +212,6 @@ def stage_branches(
 def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
     joined = next((a for a in avals if a.explicit is not None), avals[0])
     return joined.update(weak_type=all(a.weak_type for a in avals))
-
-
-def _check_branches(
-    name: str, functions: Sequence[Callable[..., Any]], bodies: Sequence[Body]
-) -> None:
-    first, first_name = bodies[0], function_name(functions[0])
-    for function, body in zip(functions[1:], bodies[1:], strict=True):
-        other_name = function_name(function)
-        if body.out_tree != first.out_tree:
-            raise TransformError(
-                f"the branches of {name} must return one structure.\n"
-                f"  {first_name} returns {first.out_tree}\n  {other_name} returns {body.out_tree}"
-            )
-        paths = data.paths(first.out_tree)
-        for path, a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
-            if not a.strip_weak().is_same_as(b.strip_weak()):
-                raise TransformError(
-                    f"the branches of {name} must return the same types: result"
-                    f"{tree.keystr(path)} is {a.long_name()} from {first_name} "
-                    f"and {b.long_name()} from {other_name}"
-                )
 
 
 def _arrays(value: Any, what: str) -> Any:
@@ -250,6 +244,7 @@ def while_loop(
     >>> while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
     Array(192, dtype=int32, weak_type=True)
     """
+    check_callable("while_loop", "body_fun and cond_fun arguments", body_fun, cond_fun)
     end: Array | _T = _while("while_loop", cond_fun, body_fun, init_val, body_fun)
     return end
 
@@ -277,13 +272,21 @@ def _while(
     if body.out_tree == carry_tree and (wide := widen_carry(avals, body.out_avals)) != avals:
         avals = wide
         body = stage_body(body_fun, in_tree, avals, what, of)
-    title = f"{what}, '{function_name(of)}',"
-    check_carry(title, carry_tree, avals, body.out_tree, body.out_avals)
+    title = f"{what}, '{function_name(of)}'"
+    columns = carry_tree, avals, body.out_tree, body.out_avals
+    check_carry("while_loop", title, carry_name(of, name), *columns)
     test = stage_body(cond_fun, in_tree, avals, f"the condition of {name}")
-    returned = ", ".join(a.long_name() for a in test.out_avals)
+    if test.out_tree.node_data() is not None:
+        raise TransformError(
+            f"cond_fun must return a boolean scalar, but got pytree {test.out_tree}: it is the "
+            f"condition of {name}"
+        )
     same = [a.update(vma=frozenset(), weak_type=False) for a in test.out_avals]
     if [a.long_name() for a in same] != ["bool[]"]:
-        raise TransformError(f"the condition of {name} must be a scalar bool, and is {returned}")
+        raise TransformError(
+            "cond_fun must return a boolean scalar, but got output type(s) "
+            f"{[*test.out_avals]}: it is the condition of {name}"
+        )
     outs = while_p.bind(
         *test.consts,
         *body.consts,
@@ -330,6 +333,9 @@ def fori_loop(
     >>> fori_loop(0, 4, lambda i, total: total + i, 0)
     Array(6, dtype=int32, weak_type=True)
     """
+    check_callable("fori_loop", "body_fun argument", body_fun)
+    if unroll is not None:
+        check_unroll("fori_loop", unroll)
     bounds: tuple[Any, Any] = _bounds(lower, upper)
     lower, upper = bounds
     try:
@@ -337,7 +343,7 @@ def fori_loop(
     except TypeError:
         if unroll is not None:
             raise TransformError(
-                "fori_loop can unroll only a number of iterations known in Python"
+                "Can only use `unroll` in `fori_loop` if the loop bounds are statically known"
             ) from None
         return _dynamic_fori(lower, upper, body_fun, init_val)
 
@@ -361,8 +367,8 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
         return lower, upper
     if first.weak_type == last.weak_type or {*map(dtypes.kind, (first.dtype, last.dtype))} != {"i"}:
         raise DTypeError(
-            "the bounds of fori_loop must have one dtype, and have "
-            f"{dtypes.long_name(first.dtype)} and {last.long_name()}"
+            "lower and upper arguments to fori_loop must have equal types, got "
+            f"{dtypes.long_name(first.dtype)} and {dtypes.long_name(last.dtype)}"
         )
     dtype = last.dtype if first.weak_type else first.dtype
     return convert(lower, dtype), convert(upper, dtype)
@@ -422,8 +428,8 @@ def scan(
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
     (Array(3., dtype=float32), Array([0., 0., 1.], dtype=float32))
     """
-    if int(unroll) < 0:
-        raise TransformError(f"scan: unroll must be a bool or an int >= 0, and is {unroll!r}")
+    check_callable("scan", "f argument", f)
+    check_unroll("scan", unroll)
     return _fold("scan", f, init, xs, length, reverse, unroll)
 
 
@@ -445,7 +451,7 @@ def _fold(
         return folded
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
     x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
-    count = _scan_length(x_leaves, xs_tree, length)
+    count = scan_length(x_leaves, xs_tree, length)
     if count and unstaged.wanted():
         end, ys = unstaged.fold(f, init, xs, count, reverse)
         return _arrays(end, f"the carry of {name}"), ys
@@ -495,40 +501,24 @@ def _scan_body(
     of: Callable[..., Any],
 ) -> tuple[Body, tuple[ShapedArray, ...]]:
     what, n, carry_avals = f"the body of {name}", len(carry), carry
-    title = f"{what}, '{function_name(of)}',"
+    title = f"{what}, '{function_name(of)}'"
     while True:
         body = stage_body(f, in_tree, (*carry, *x_avals), what, of)
         out_trees = body.out_tree.children()
         if body.out_tree.node_data() is None or len(out_trees) != 2:
             raise TransformError(
-                f"{title} must return a pair (carry, y), and returns {body.out_tree}"
+                "scan body output must be a pair, got "
+                f"{body.out_tree.unflatten(body.out_avals)}: {title}, must return (carry, y)"
             )
         if out_trees[0] != carry_tree or carry is not carry_avals:
             break
         if (wide := widen_carry(carry, body.out_avals[:n])) == carry:
             break
         carry = wide
-    check_carry(title, carry_tree, carry, out_trees[0], body.out_avals[: out_trees[0].num_leaves])
+    out_avals = body.out_avals[: out_trees[0].num_leaves]
+    columns = carry_tree, carry, out_trees[0], out_avals
+    check_carry("scan", title, carry_name(of, name), *columns)
     return body, carry
-
-
-def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | None) -> int:
-    shapes = [get_aval(x).shape for x in x_leaves]
-    if any(not s for s in shapes):
-        raise ShapeError("scan folds over leading axes, and one of the xs is a scalar")
-    lengths = {s[0] for s in shapes}
-    if length is not None:
-        lengths.add(dimension(length))
-    if not lengths:
-        raise TransformError("scan needs a length if xs has no arrays")
-    if len(lengths) > 1:
-        paths = data.paths(xs_tree)
-        leaf_lengths = ", ".join(
-            f"xs{tree.keystr(p)} has {s[0]}" for p, s in zip(paths, shapes, strict=True)
-        )
-        length_text = f", and length is {length}" if length is not None else ""
-        raise ShapeError(f"scan needs leading axes of one length: {leaf_lengths}{length_text}")
-    return lengths.pop()
 
 
 @overload
@@ -546,7 +536,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if not batch_size:
         return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]
     leaves, xs_tree = _flatten_arrays(xs, "the xs of map")
-    count = _scan_length(leaves, xs_tree, None)
+    count = scan_length(leaves, xs_tree, None)
     batched_length = count - count % batch_size
     batches = [
         reshape(

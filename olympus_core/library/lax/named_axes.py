@@ -40,7 +40,8 @@ def _bound_size(function: str, name: Any) -> int:
     here = source.current_location()
     bound_text = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
     raise UnboundAxisError(
-        f"{function} needs the axis {name!r}, which is not bound here"
+        f"Found an unbound axis name: {name}: {function} needs the axis {name!r}, which is not "
+        "bound here"
         f"{here.place()}\n"
         f"  the axes bound here: {bound_text or 'none'}",
         hint=f"map over it with vmap(..., axis_name={name!r})",
@@ -106,7 +107,9 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
     >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
     """
     if not isinstance(to, str) or to != "varying":
-        raise ArgumentError(f'pcast takes "varying" as `to`, and got {to!r:.60}')
+        raise ArgumentError(
+            f'Got unexpected `to` value: pcast takes "varying" as `to`, and got {to!r:.60}'
+        )
     names, _ = axis_sizes("pcast", axis_name)
     for leaf in tree.leaves(x):
         if twice := [n for n in names if n in get_aval(leaf).vma]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, get_args
 
-from olympus_core.base.errors import UsageError
+from olympus_core.base.errors import UnknownNameError, UsageError
 from olympus_core.xla.messages import nearest
 from olympus_core.xla.targets.targets import Target
 
@@ -217,7 +217,7 @@ def _refuse(name: object) -> NoReturn:
     # without the prefix, which would make any two of these names similar
     full_names = {option.removeprefix("xla_"): option for option in ALLOWED}
     near = nearest(str(name).removeprefix("xla_"), full_names, full_names.__getitem__)
-    raise UsageError(
-        f"{name!r:.120} is not a compiler option that a program may set",
+    raise UnknownNameError(
+        f"No such compile option: {name!r:.120} is not a compiler option that a program may set",
         hint=f"{near} {anything}" if near else f"docs/reference/bundle.md lists them; {anything}",
     )

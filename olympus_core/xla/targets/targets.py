@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from olympus_core.base.errors import UsageError
+from olympus_core.base.errors import UnknownNameError, UsageError
 from olympus_core.xla.messages import nearest
 from olympus_core.xla.targets.device_models import DeviceModel, shipped_devices
 from olympus_core.xla.targets.gpu_targets import config_text, default_gpu
@@ -222,8 +222,9 @@ def target(
       Target(backend='tpu', device='v6e', topology='4x4')
     """
     if backend not in _PLATFORMS:
-        raise UsageError(
-            f"no backend is named {backend!r}; the backends are cpu, gpu and tpu",
+        raise UnknownNameError(
+            f"Unknown backend {backend}: no backend is named {backend!r}; the backends are "
+            "cpu, gpu and tpu",
             hint=nearest(backend, _PLATFORMS),
         )
     if backend == "tpu":

@@ -15,9 +15,6 @@ def items(x):
     yield x
 
 
-jitted = olympus.jit(items)
-
-
 class Net:
     def forward(self, x):
         return x + 1
