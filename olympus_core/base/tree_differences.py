@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from olympus_core.base import tree
 
 
-class Difference(NamedTuple):
+class TreeDifference(NamedTuple):
     """A place where two structures differ: its path, both descriptions, and the reason."""
 
     path: str
@@ -19,7 +19,7 @@ class Difference(NamedTuple):
 
 def differences(
     first: tree.PyTreeDef, second: tree.PyTreeDef, leaf: str = "pytree leaf", path: str = ""
-) -> Iterator[Difference]:
+) -> Iterator[TreeDifference]:
     """Yield the outermost places where two structures differ; `leaf` is the word for a leaf.
 
     >>> a, b = structure((1, [2])), structure((1, [2, 3]))
@@ -31,17 +31,17 @@ def differences(
     mine, theirs = first.node_data(), second.node_data()
     types = [leaf if node is None else f"{node[0]}" for node in (mine, theirs)]
     if mine is None or theirs is None or mine[0] is not theirs[0]:
-        yield Difference(path, types[0], types[1], "their Python types differ")
+        yield TreeDifference(path, types[0], types[1], "their Python types differ")
         return
     parts, others = first.children(), second.children()
     if len(parts) != len(others):
-        yield Difference(path, *_sizes(mine, theirs, len(parts), len(others)))
+        yield TreeDifference(path, *_sizes(mine, theirs, len(parts), len(others)))
         return
     if mine[1] != theirs[1]:
         texts = [
             f"{node[0]} with pytree metadata {node[1]}" for node in (_keys(mine), _keys(theirs))
         ]
-        yield Difference(path, texts[0], texts[1], "the pytree node metadata does not match")
+        yield TreeDifference(path, texts[0], texts[1], "the pytree node metadata does not match")
         return
     for place, part, other in zip(_places(first), parts, others, strict=True):
         yield from differences(part, other, leaf, path + place)

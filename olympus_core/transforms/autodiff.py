@@ -459,7 +459,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
 
 
 def _check_kinds(name: str, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> None:
-    """Raise TransformError unless all types are of integers, or all are of floats or complex."""
+    """Raise TransformError unless all types are integers, or all are floats or complex."""
     if len({differentiable(a) for a in (*ins, *outs)}) > 1:
         raise TransformError(
             "linear_transpose only supports [float or complex] -> [float or complex], and integer "

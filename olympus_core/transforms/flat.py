@@ -143,7 +143,7 @@ def _mismatch(
     if what == "linearize":
         return (
             "linearized function called on tangent values inconsistent with the original primal "
-            f"values: got tangent aval {actual} for primal aval {aval.long_name()}"
+            f"values: got {actual} for the primal {aval.long_name()}"
         )
     if dtype != dtypes.long_name(expected):
         return (

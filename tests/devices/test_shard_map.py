@@ -327,7 +327,7 @@ def refused() -> dict[str, Any]:
         ),
         "carry": (
             lambda: call(lambda x: lax.scan(lambda c, r: (c + r, r), jnp.zeros(8), x)[1]),
-            r"comes in as float32\[8\] and goes out as float32\[8\]{V:x}",
+            r"has type float32\[8\] but the corresponding .* has type float32\[8\]{V:x}",
         ),
         "twice": (
             lambda: call(lambda x: olympus.shard_map(same, in_specs=P("x"), out_specs=P("x"),
@@ -411,9 +411,9 @@ def test_pmap_has_stages_and_options() -> None:
     assert [s.device.id for s in on_last_devices(X[:4]).addressable_shards] == [7, 6, 5, 4]
     with pytest.raises(ShardingError, match="needs 9 devices, one for each index, and there are 8"):
         olympus.pmap(lambda x: x)(np.zeros(9))
-    with pytest.raises(TransformError, match="needs mapped axes of one size"):
+    with pytest.raises(TransformError, match="inconsistent sizes for array axes"):
         olympus.pmap(lambda x, y: x)(np.zeros(2), np.zeros(3))
-    with pytest.raises(TransformError, match="in_axes has 1 for an array of 1 dimensions"):
+    with pytest.raises(TransformError, match="axis 1 is out of bounds for array of dimension 1"):
         olympus.pmap(lambda x: x, in_axes=1)(np.zeros(2))
 
 

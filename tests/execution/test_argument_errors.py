@@ -66,7 +66,8 @@ def test_deleted_arguments(call: Callable[..., Callable[..., Any]]) -> None:
     with pytest.raises(DeletedArrayError) as found:
         run({"m": x, "v": deleted}, 1.0)
     assert str(found.value) == (
-        "Array has been deleted with shape=float32[4]: argument state['v'] of 'step' was passed after its Buffer has been deleted or donated"
+        "Array has been deleted with shape=float32[4]: argument state['v'] of 'step' "
+        "was passed after its Buffer has been deleted or donated"
     )
     assert "x.copy()" in (found.value.hint or "")
     with pytest.raises(DeletedArrayError, match=r"arguments state\['m'\], state\['v'\] of 'step'"):

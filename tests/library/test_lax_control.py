@@ -116,7 +116,7 @@ def test_errors() -> None:
         (
             lambda: lax.platform_dependent(1.0, cpu=lambda x: x, default=lambda x: (x,)),
             TransformError,
-            "one structure",
+            "the same pytree structure",
         ),
     ]
     for call, error, text in wrong:

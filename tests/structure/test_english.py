@@ -72,6 +72,8 @@ ALLOWED_NAMES: dict[str, tuple[str, ...]] = {
 }
 #: Text in which a banned phrase is right, by file: a quotation without backquotes, or a fixed term.
 ALLOWED: dict[str, tuple[str, ...]] = {}
+#: Terms of JAX's messages, which ours contain.
+TERMS = re.compile(r"problematic value is of type")
 #: Code and names, which are not sentences: ``x``, `x`, and the lines of a doctest session.
 CODE = re.compile(r"``.*?``|`[^`]*`|^\s*(?:>>>|\.\.\.) .*$", re.DOTALL | re.MULTILINE)
 
@@ -124,7 +126,7 @@ def faults(source: str, allowed: tuple[str, ...] = ()) -> list[str]:
             found.append(f"{line}: starts with {words.split()[0]!r}: {words.splitlines()[0]}")
         for quotation in allowed:
             words = words.replace(quotation, "")
-        sentences = " ".join(CODE.sub("x", words).split())
+        sentences = TERMS.sub("x", " ".join(CODE.sub("x", words).split()))
         found += [f"{line}: uses {phrase[0]!r}" for phrase in PHRASES.finditer(sentences)]
     return found
 
@@ -192,7 +194,7 @@ def name_faults(source: str, allowed: tuple[str, ...] = ()) -> list[str]:
         for word in sorted(words_of(name) & NAME_WORDS)
     ]
     for line, text in messages(source):
-        sentence = " ".join(CODE.sub("x", text).split())
+        sentence = TERMS.sub("x", " ".join(CODE.sub("x", text).split()))
         for phrases in (PHRASES, MESSAGE_PHRASES):
             found += [
                 f"{line}: a message uses {phrase[0]!r}" for phrase in phrases.finditer(sentence)

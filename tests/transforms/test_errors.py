@@ -117,9 +117,7 @@ def test_reverse_mode_through_fori_loop():
         return lax.fori_loop(0, n, lambda i, v: 2 * v, x).sum()
 
     np.testing.assert_array_equal(olympus.grad(f, argnums=1)(3, X), np.full_like(X, 8))
-    with pytest.raises(
-        TransformError, match="Reverse-mode differentiation does not work for lax.while_loop"
-    ):
+    with pytest.raises(TransformError, match="Reverse-mode differentiation does not work"):
         olympus.jit(olympus.grad(f, argnums=1))(3, X)
 
 

@@ -227,9 +227,9 @@ def _namespace(library: str) -> dict[str, Any]:
     module = importlib.import_module(library)
 
     def leaked(transform: Any) -> Any:
-        kept: list[Any] = []
-        transform(lambda x: kept.append(x))(np.ones(3, np.float32))
-        return kept[0]
+        found: list[Any] = []
+        transform(lambda x: found.append(x))(np.ones(3, np.float32))
+        return found[0]
 
     dead = module.numpy.zeros(3)
     dead.delete()

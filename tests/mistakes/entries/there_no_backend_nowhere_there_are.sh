@@ -1,5 +1,5 @@
 olympus trace model:nowhere --shapes 'f32[]'
 # exit 3
-# error: no backend is named 'nowhere'; the backends are cpu, gpu and tpu
+# error: Unknown backend nowhere: no backend is named 'nowhere'; the backends are cpu, gpu and tpu
 #   model.py:77
 #     return olympus.target("nowhere")

@@ -1,4 +1,4 @@
 import olympus
 
 olympus.jit(3)
-# UsageError: jit needs a function, and got 3
+# OptionError: Expected a callable value, got 3: jit needs a function

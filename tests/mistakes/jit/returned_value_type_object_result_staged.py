@@ -5,4 +5,4 @@ import olympus
 X = np.arange(3.0, dtype=np.float32)
 
 olympus.jit(lambda x: {"a": object()})(X)
-# SignatureError: '<lambda>' returned a value of type object at result['a']; a staged function returns arrays, scalars and containers of these
+# SignatureError: function '<lambda>' traced for jit returned a value of type <class 'object'> at output component ['a'], which is not a valid JAX type: a staged function returns arrays, scalars and containers of these

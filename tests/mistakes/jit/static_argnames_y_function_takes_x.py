@@ -1,4 +1,4 @@
 import olympus
 
 olympus.jit(lambda x: x, static_argnames="y")
-# UsageError: static_argnames has 'y', and the function takes x
+# OptionError: Jitted function has invalid argnames {'y'} in static_argnames: it takes x

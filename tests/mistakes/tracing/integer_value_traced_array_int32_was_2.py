@@ -6,6 +6,6 @@ def index(n):
 
 
 # exit 3
-# error: the integer value of a traced array int32[] was requested, at .../integer_value_traced_array_int32_was_2.py:5: return [1.0, 2.0][n]
+# error: The __index__() method was called on traced array with shape int32[], at .../integer_value_traced_array_int32_was_2.py:5: return [1.0, 2.0][n]
 #   the array is the argument 'n' of 'index', and has no value while the function is traced
 # hint: olympus.numpy.stack(items)[i] takes a traced index; else make 'n' static: --static n=0

@@ -7,6 +7,6 @@ def f(n):
 
 
 # exit 3
-# error: the NumPy value of a traced array int32[] was requested, at .../numpy_value_traced_array_int32_was.py:6: return numpy.exp(n)
+# error: The numpy.ndarray conversion method __array__() was called on traced array with shape int32[], at .../numpy_value_traced_array_int32_was.py:6: return numpy.exp(n)
 #   the array is the argument 'n' of 'f', and has no value while the function is traced
 # hint: use olympus.numpy.exp, which takes traced arrays

@@ -7,6 +7,6 @@ def f(n):
 
 
 # exit 3
-# error: the Python float of a traced array int32[] was requested, at .../python_float_traced_array_int32_was.py:6: return math.exp(n)
+# error: Abstract tracer value encountered where concrete value is expected: traced array with shape int32[]: the Python float was requested, at .../python_float_traced_array_int32_was.py:6: return math.exp(n)
 #   the array is the argument 'n' of 'f', and has no value while the function is traced
 # hint: use olympus.numpy.exp, which takes traced arrays

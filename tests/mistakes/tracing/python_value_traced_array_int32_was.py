@@ -6,6 +6,6 @@ def f(n):
 
 
 # exit 3
-# error: the Python value of a traced array int32[] was requested, at .../python_value_traced_array_int32_was.py:5: return n.item()
+# error: Abstract tracer value encountered where concrete value is expected: traced array with shape int32[]: the Python value was requested, at .../python_value_traced_array_int32_was.py:5: return n.item()
 #   the array is the argument 'n' of 'f', and has no value while the function is traced
 # hint: use the array without this call: operations take it as it is; else return the array from the traced function, and convert the result

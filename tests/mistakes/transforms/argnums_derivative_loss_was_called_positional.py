@@ -10,5 +10,5 @@ def loss(w, n):
 
 
 olympus.grad(loss, argnums=2)({"a": X}, 3.0)
-# TransformError: argnums of the derivative of 'loss' has 2, and it was called with 2 positional arguments
+# TransformError: differentiating with respect to argnums=2 requires at least 3 positional arguments to be passed by the caller, but got only 2 positional arguments for 'loss'
 # hint: pass the selected arguments by position

@@ -10,6 +10,5 @@ def twice(x):
 
 
 olympus.vjp(twice, X)[1]([X])
-# TransformError: the function that vjp returned needs a cotangent of the result's structure.
-#   result:    PyTreeDef(*)
-#   cotangent: PyTreeDef([*])
+# TransformError: unexpected tree structure of the argument to the VJP function of 'twice'. The tree structures differ:
+# out was a pytree leaf in the original output, but a <class 'list'> here, so their Python types differ

@@ -6,4 +6,4 @@ def loss(w, n):
 
 
 olympus.grad(loss)({"a": "text"}, 3)
-# TransformError: grad of 'loss' needs arrays and scalars, and argument 'w'['a'] is a str 'text'
+# TransformError: Argument 'text' of type <class 'str'> is not a valid JAX type: grad of 'loss' needs arrays and scalars, and argument w['a'] is a str 'text'

@@ -10,5 +10,5 @@ def loss(w, n):
 
 
 olympus.grad(loss, argnums=1)({"a": X}, 3)
-# TransformError: grad of 'loss' needs float or complex arguments, and argument 'n' is int32[]
+# TransformError: grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got int32: argument n of 'loss' is int32[]
 # hint: cast it to a float, select others by argnums, or pass allow_int=True

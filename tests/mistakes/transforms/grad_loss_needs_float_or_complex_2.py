@@ -8,5 +8,5 @@ def loss(w, n):
 
 
 olympus.grad(loss)({"a": np.arange(3)}, 3)
-# TransformError: grad of 'loss' needs float or complex arguments, and argument 'w'['a'] is int32[3]
+# TransformError: grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got int32: argument w['a'] of 'loss' is int32[3]
 # hint: cast it to a float, select others by argnums, or pass allow_int=True

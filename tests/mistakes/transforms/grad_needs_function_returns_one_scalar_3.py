@@ -1,5 +1,5 @@
 import olympus
 
 olympus.grad(lambda x: (x, x))(1.0)
-# TransformError: grad needs a function that returns one scalar, and '<lambda>' returned PyTreeDef((*, *))
+# TransformError: Gradient only defined for scalar-output functions. Output was (1.0, 1.0): '<lambda>' returned PyTreeDef((*, *))
 # hint: return (scalar, rest) and pass has_aux=True to get other results out

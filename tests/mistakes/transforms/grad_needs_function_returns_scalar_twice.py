@@ -10,5 +10,5 @@ def twice(x):
 
 
 olympus.grad(twice)(X)
-# TransformError: grad needs a function that returns a scalar, and 'twice' returned float32[2,3]
+# TransformError: Gradient only defined for scalar-output functions. Output had shape: (2, 3): 'twice' returned float32[2,3]
 # hint: sum or average the result, or use jacrev for all derivatives

@@ -5,4 +5,4 @@ import olympus
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 olympus.grad(lambda x: x.sum(), holomorphic=True)(X)
-# TransformError: with holomorphic, grad of '<lambda>' needs complex arguments, and argument 'x' is float32[2,3]
+# TransformError: grad with holomorphic=True requires inputs with complex dtype, but got float32: argument x of '<lambda>' is float32[2,3]

@@ -10,6 +10,4 @@ def twice(x):
 
 
 olympus.jvp(twice, (X,), ((X,),))
-# TransformError: jvp needs tangents of the primals' structure.
-#   primals:  PyTreeDef((*,))
-#   tangents: PyTreeDef(((*,),))
+# TransformError: primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure PyTreeDef((*,)) whereas tangents have tree structure PyTreeDef(((*,),))

@@ -5,6 +5,4 @@ import olympus
 X = np.array([0.3, -0.7, 1.1], np.float32)
 
 olympus.jvp(lambda x: x, (X,), (X, X))
-# TransformError: jvp needs tangents of the primals' structure.
-#   primals:  PyTreeDef((*,))
-#   tangents: PyTreeDef((*, *))
+# TransformError: primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure PyTreeDef((*,)) whereas tangents have tree structure PyTreeDef((*, *))

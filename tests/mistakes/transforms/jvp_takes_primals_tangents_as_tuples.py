@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.jvp(twice, X, X)
-# TransformError: jvp takes the primals and the tangents as tuples, and got a NumPy array float32[2,3] and a NumPy array float32[2,3]
+# TransformError: primal and tangent arguments to jax.jvp must be tuples or lists; found ndarray and ndarray: a NumPy array float32[2,3] and a NumPy array float32[2,3]

@@ -5,4 +5,4 @@ import olympus
 X = np.array([0.3, -0.7, 1.1], np.float32)
 
 olympus.jvp(lambda x: x, X, X)
-# TransformError: jvp takes the primals and the tangents as tuples, and got a NumPy array float32[3] and a NumPy array float32[3]
+# TransformError: primal and tangent arguments to jax.jvp must be tuples or lists; found ndarray and ndarray: a NumPy array float32[3] and a NumPy array float32[3]

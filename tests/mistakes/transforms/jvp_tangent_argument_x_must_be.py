@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.jvp(twice, (X,), (X[0],))
-# TransformError: jvp: the tangent of argument 'x' must be float32[2,3], and is float32[3]
+# TransformError: jvp called with different primal and tangent shapes;Got primal shape (2, 3) and tangent shape as (3,): the tangent of argument x must be float32[2,3], and is float32[3]

@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.linearize(twice, X)[1](X[0])
-# TransformError: linearize: the tangent of argument 'x' must be float32[2,3], and is float32[3]
+# TransformError: linearized function called on tangent values inconsistent with the original primal values: got float32[3] for the primal float32[2,3]: the tangent of argument x must be float32[2,3], and is float32[3]

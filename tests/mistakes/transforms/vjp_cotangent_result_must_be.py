@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vjp(twice, X)[1](X[0])
-# TransformError: vjp: the cotangent of result 0 must be float32[2,3], and is float32[3]
+# TransformError: unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got float32[3], but expected float32[2,3]: the cotangent of result 0 must be float32[2,3], and is float32[3]

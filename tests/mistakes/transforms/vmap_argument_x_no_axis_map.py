@@ -10,5 +10,5 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=-3)(X)
-# TransformError: vmap: argument 'x' is float32[2,3], and has no axis -3 to map over
+# TransformError: vmap was requested to map its argument along axis -3, which implies that its rank should be at least 3, but is only 2 (its shape is (2, 3)): it is argument x of 'twice'
 # hint: pass None for it in in_axes where it is the same for every index

@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=(0, 0))(X)
-# TransformError: vmap: in_axes has 2 entries, and the function was called with 1 positional arguments
+# TransformError: vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, but got len(in_axes)=2, len(args)=1 for 'twice'

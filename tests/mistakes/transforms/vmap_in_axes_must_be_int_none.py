@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=("a",))(X)
-# TransformError: vmap: in_axes must be an int, None, or a tree of these, and has 'a'
+# TransformError: vmap in_axes must be an int, None, or (nested) container with those types as leaves, but got 'a'

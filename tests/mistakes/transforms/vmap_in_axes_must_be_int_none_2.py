@@ -10,4 +10,4 @@ def loss(w, n):
 
 
 olympus.vmap(loss, in_axes=({"a": 0.0}, 0))({"a": X}, X)
-# TransformError: vmap: in_axes must be an int, None, or a tree of these, and has 0.0
+# TransformError: vmap in_axes must be an int, None, or (nested) container with those types as leaves, but got 0.0

@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=True)(X)
-# TransformError: vmap: in_axes must be an int, None, or a tree of these, and has True
+# TransformError: vmap in_axes must be an int, None, or (nested) container with those types as leaves, but got True

@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=0.5)(X)
-# TransformError: vmap: in_axes must be an int, None or a tuple, and is 0.5
+# TransformError: vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, but got 0.5

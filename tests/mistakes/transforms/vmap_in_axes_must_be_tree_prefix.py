@@ -10,6 +10,6 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=({"a": 0},))(X)
-# TransformError: vmap: in_axes must be a tree prefix of what it applies to.
+# TransformError: vmap in_axes specification must be a tree prefix of the corresponding value.
 #   in_axes: ({'a': 0},)
 #   it applies to: PyTreeDef((*,))

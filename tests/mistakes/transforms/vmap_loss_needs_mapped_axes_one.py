@@ -10,7 +10,7 @@ def loss(w, n):
 
 
 olympus.vmap(loss, in_axes=(0, 1))({"a": X, "b": X.T}, X)
-# TransformError: vmap of 'loss' needs mapped axes of one size:
-#   argument 'w'['a'], float32[2,3], is mapped over axis 0, of size 2
-#   argument 'w'['b'], float32[3,2], is mapped over axis 0, of size 3
-#   argument 'n', float32[2,3], is mapped over axis 1, of size 3
+# TransformError: vmap got inconsistent sizes for array axes to be mapped:
+#   * most axes (2 of them) had size 3, e.g. axis 0 of argument w['b'] of type float32[3,2];
+#   * one axis had size 2: axis 0 of argument w['a'] of type float32[2,3]
+# The function is 'loss'

@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, out_axes=0.5)(X)
-# TransformError: vmap: out_axes must be an int, None, or a tree of these, and has 0.5
+# TransformError: vmap out_axes must be an int, None, or (nested) container with those types as leaves, but got 0.5

@@ -10,6 +10,6 @@ def twice(x):
 
 
 olympus.vmap(twice, out_axes=(0, 0))(X)
-# TransformError: vmap: out_axes must be a tree prefix of what it applies to.
+# TransformError: vmap out_axes specification must be a tree prefix of the corresponding value.
 #   out_axes: (0, 0)
 #   it applies to: PyTreeDef(*)

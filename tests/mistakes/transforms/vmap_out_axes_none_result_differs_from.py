@@ -5,4 +5,4 @@ import olympus
 A = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 
 olympus.vmap(lambda x: x, out_axes=None)(A)
-# TransformError: vmap of '<lambda>': out_axes is None for a result that differs from index to index
+# TransformError: at vmap out_axes, got axis spec None but output was batched on axis 0: the result of '<lambda>' differs from index to index

@@ -10,5 +10,5 @@ def twice(x):
 
 
 olympus.vmap(twice, in_axes=None)(X)
-# TransformError: vmap of 'twice' maps over no argument: in_axes is None for all
+# TransformError: vmap must have at least one non-None value in in_axes or axis_size must be specified: 'twice' has no mapped argument
 # hint: give one argument an axis, or pass axis_size

@@ -10,6 +10,7 @@ def twice(x):
 
 
 olympus.vmap(twice, axis_size=5)(X)
-# TransformError: vmap of 'twice' needs mapped axes of one size:
-#   argument 'x', float32[2,3], is mapped over axis 0, of size 2
-#   axis_size is 5
+# TransformError: vmap got inconsistent sizes for array axes to be mapped:
+#   * the `axis_size` argument was 5;
+#   * one axis had size 2: axis 0 of argument x of type float32[2,3]
+# The function is 'twice'

@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, out_axes=None)(X)
-# TransformError: vmap of 'twice': out_axes is None for a result that differs from index to index
+# TransformError: at vmap out_axes, got axis spec None but output was batched on axis 0: the result of 'twice' differs from index to index

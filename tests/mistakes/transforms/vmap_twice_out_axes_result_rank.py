@@ -10,4 +10,4 @@ def twice(x):
 
 
 olympus.vmap(twice, out_axes=4)(X)
-# TransformError: vmap of 'twice': out_axes has 4 for a result of rank 2
+# TransformError: axis 4 is out of bounds for array of dimension 2: it is out_axes of vmap of 'twice'

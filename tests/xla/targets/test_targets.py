@@ -32,7 +32,7 @@ def test_a_target_has_a_backend_and_a_device():
         (
             "gpuu",
             None,
-            "no backend is named 'gpuu'; the backends are cpu, gpu and tpu",
+            "Unknown backend gpuu: no backend is named 'gpuu'; the backends are cpu, gpu and tpu",
             "did you mean 'gpu'",
         ),
         (

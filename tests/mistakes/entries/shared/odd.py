@@ -1,7 +1,5 @@
 import dataclasses
 
-import olympus
-
 
 async def later(x):
     return x
