@@ -304,13 +304,10 @@ class StagedFunction(Generic[_P, _R]):
         """
         args, kwargs, passed = references.unboxed(args, kwargs)
         arguments = self.arguments(args, kwargs)
-        try:
-            static = exact(arguments.static) if arguments.static else ()
-        except TypeError:
-            raise self._unhashable(arguments.static) from None
-        key = (arguments.in_tree, arguments.avals, static, surroundings(), tuple(passed))
-        if not passed and key[:-1] in self._calls:
+        program_key = self._key(arguments)
+        if not passed and program_key in self._calls:
             return Threading(None, args, kwargs, _ignore)
+        key = program_key, tuple(passed)
         if key not in self._threaded:
             self._threaded[key] = self._with_references(arguments, passed)
         threaded, used = self._threaded[key]
@@ -333,9 +330,7 @@ class StagedFunction(Generic[_P, _R]):
         programs: list[Program] = []
         used = references.used_in(lambda: programs.append(staged.trace_program(arguments)))
         if not used and not passed:
-            static = exact(arguments.static) if arguments.static else ()
-            key = (arguments.in_tree, arguments.avals, static, surroundings())
-            self._keep(key, programs[0])  # the next call does not trace it again
+            self._keep(self._key(arguments), programs[0])  # the next call does not trace it again
             return None, None
         threaded = references.Threaded(boxed, used)
 
@@ -394,12 +389,16 @@ class StagedFunction(Generic[_P, _R]):
         assert out_tree is not None
         return Program(program, out_tree, names, self._donated(arguments))
 
-    def _call_for(self, arguments: Arguments) -> _Call:
+    def _key(self, arguments: Arguments) -> Any:
+        """Return the key of the program; raise SignatureError for a static without a hash."""
         try:
             static = exact(arguments.static) if arguments.static else ()
         except TypeError:
             raise self._unhashable(arguments.static) from None
-        key = (arguments.in_tree, arguments.avals, static, surroundings())
+        return arguments.in_tree, arguments.avals, static, surroundings()
+
+    def _call_for(self, arguments: Arguments) -> _Call:
+        key = self._key(arguments)
         try:
             call = self._calls.get(key)
         except Exception as error:

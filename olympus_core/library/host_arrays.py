@@ -58,8 +58,10 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 def live_devices(devices: Any) -> NoReturn:
     """Raise BackendError: only programs of several processes can lose devices.
 
-    >>> reached_preemption_sync_point(1)
-    False
+    >>> live_devices(devices())
+    Traceback (most recent call last):
+      ...
+    olympus.errors.BackendError: live_devices needs a program of several processes: ...
     """
     raise BackendError(
         "live_devices needs a program of several processes: Distributed JAX not initialized",

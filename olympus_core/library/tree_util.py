@@ -87,11 +87,10 @@ def flatten_with_path(
     """
     if is_leaf is None or not is_leaf_takes_path:
         return trees.flatten_with_path(tree, _leaf_test(is_leaf))
-    is_keys = _leaf_test(lambda x: False)
-    assert is_keys is not None
+    is_keys = _leaf_test(None)
 
     def test(path: KeyPath, x: Any) -> bool:
-        return is_keys(x) or is_leaf(path, x)
+        return is_leaf(path, x) or (is_keys is not None and is_keys(x))
 
     return trees.flatten_with_path(tree, test, is_leaf_takes_path=True)
 

@@ -36,19 +36,18 @@ def of_fold(name: str, f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, 
     references.check_result(name, init)
     _, array_xs, passed = references.unboxed((), {"xs": xs})
     array_xs = array_xs["xs"]
-    boxed = Boxed(lambda x, c: f(c, x), tuple(passed))
-    leaves, in_tree = tree.flatten((init, array_xs) if not passed else (array_xs, init))
-    rows = range(tree.structure(array_xs).num_leaves)
-    places = rows if passed else range(len(leaves) - len(rows), len(leaves))
+    leaves, in_tree = tree.flatten((init, array_xs))
+    carried = tree.structure(init).num_leaves
     avals = [get_aval(x) for x in leaves]
-    avals = [a.without_axis(0) if i in places and a.shape else a for i, a in enumerate(avals)]
+    avals = [a.without_axis(0) if i >= carried and a.shape else a for i, a in enumerate(avals)]
+    boxed = Boxed(f, [carried + i for i in passed])
     used = references.used_by([boxed if passed else f], avals, in_tree)
     if not used and not passed:
         return None
     threaded = Threaded(boxed, used)
 
     def step(carry: Any, x: Any) -> Any:
-        values, (last, (inner, y)) = threaded(carry[0], x, carry[1])
+        values, (last, (inner, y)) = threaded(carry[0], carry[1], x)
         return (values, inner), (last, y)
 
     def end(carry: Any, ys: Any) -> Any:
