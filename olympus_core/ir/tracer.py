@@ -85,12 +85,12 @@ class Array:
 
     def __len__(self) -> int:
         if not self.aval.shape:
-            raise TypeError("len() of an array without dimensions")
+            raise TypeError("len() of unsized object, an array of 0 dimensions")
         return self.aval.shape[0]
 
     def __iter__(self) -> Iterator[Array]:
         if not self.aval.shape:
-            raise TypeError("iteration over an array without dimensions")
+            raise TypeError("iteration over a 0-d array")
         return self._rows()
 
     def _rows(self) -> Iterator[Array]:

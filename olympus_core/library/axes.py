@@ -27,8 +27,15 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     except TypeError:
         raise ShapeError(f"{what} must be an int, and is {axis!r}") from None
     if not -ndim <= index < ndim:
-        raise ShapeError(f"{what} {index} is out of bounds for an array of {ndim} dimensions")
+        raise ShapeError(
+            f"axis {index} is out of bounds for array of dimension {ndim}{_argument(what)}"
+        )
     return index + ndim if index < 0 else index
+
+
+def _argument(what: str) -> str:
+    """Return the name of an argument, for the end of a message about its axis."""
+    return "" if what == "axis" else f", in {what}"
 
 
 def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> tuple[int, ...]:
@@ -40,7 +47,7 @@ def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> 
     requested = as_sequence(axes)
     canonical = tuple([canonical_axis(a, ndim, what) for a in requested])
     if len(set(canonical)) != len(canonical):
-        raise ShapeError(f"{what} is given more than once: {tuple(requested)}")
+        raise ShapeError(f"duplicate value in 'axis': {tuple(requested)}{_argument(what)}")
     return canonical
 
 

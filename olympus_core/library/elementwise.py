@@ -23,7 +23,7 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import align, casts
 from olympus_core.library.promotion import check_arrays, promote_dtypes, promote_inexact
-from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
+from olympus_core.primitives.elementwise.base import Elementwise, kinds_text, rejected_dtype
 
 Operation = Callable[..., Array]
 
@@ -86,8 +86,8 @@ def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Array:
     for kinds, operation in rows.items():
         if kind in kinds:
             return operation(*operands)
-    kinds = kinds_text("".join(rows))
-    raise DTypeError(f"{name} takes {kinds} arrays, and got {aval.long_name()}")
+    avals = [aval, *map(get_aval, operands[1:])]
+    raise DTypeError(rejected_dtype(name, "".join(rows), avals, 0))
 
 
 def _document(

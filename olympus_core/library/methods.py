@@ -104,8 +104,8 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 def _setitem(self: Array, index: IndexLike, value: ArrayLike) -> NoReturn:
     raise TypeError(
-        "arrays cannot be written to: for x[index] = y, write x = x.at[index].set(y), and for "
-        "x[index] += y, x = x.at[index].add(y)"
+        "arrays are immutable and do not support in-place item assignment: for "
+        "x[index] = y, write x = x.at[index].set(y), and for x[index] += y, x = x.at[index].add(y)"
     )
 
 

@@ -15,6 +15,7 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.promotion import (
+    broadcast_problem,
     broadcast_shapes,
     broadcast_to,
     check_arrays,
@@ -157,7 +158,8 @@ def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
     try:
         shape, axes = _axes(shapes, shaped_from)
     except ShapeError as e:
-        raise ShapeError(f"{name}: {e}") from None
+        problem = f"{name}: {e}" if shaped_from else broadcast_problem(name, shapes, e)
+        raise ShapeError(problem) from None
     return [
         x if dims is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
         for x, dims in zip(xs, axes, strict=True)

@@ -36,7 +36,7 @@ def check_arrays(name: str, *xs: Any) -> None:
             if hasattr(x, "__jax_array__"):
                 continue
             raise DTypeError(
-                f"{name} needs arrays or scalars, and got {type(x).__name__} at position {i}",
+                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}",
                 hint="turn lists and tuples into arrays with olympus.numpy.array",
             )
 
@@ -141,9 +141,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     for dims in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):
         wide = {d for d in dims if d != 1}
         if len(wide) > 1:
-            text = ", ".join(map(str, shapes))
             record_undecided(wide)
-            raise ShapeError(f"the shapes {text} do not broadcast to one shape")
+            raise ShapeError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
         result.append(wide.pop() if wide else 1)
     return tuple(result)
 
@@ -173,8 +172,19 @@ def promote_shapes(name: str, *xs: Any) -> list[Any]:
     try:
         shape = broadcast_shapes(*shapes)
     except ShapeError as e:
-        raise ShapeError(f"{name}: {e}") from None
+        raise ShapeError(broadcast_problem(name, shapes, e)) from None
     return [x if not s else broadcast_to(x, shape) for x, s in zip(xs, shapes, strict=True)]
+
+
+def broadcast_problem(name: str, shapes: Sequence[Shape], error: ShapeError) -> str:
+    """Return the message for the operands of `name`, whose shapes do not broadcast.
+
+    `error` is the one of `broadcast_shapes`, whose message is for shapes of different ranks.
+    """
+    if len({len(s) for s in shapes if s}) > 1:
+        return f"{name}: {error}"
+    text = ", ".join([str(s) for s in shapes if s])
+    return f"{name} got incompatible shapes for broadcasting: {text}"
 
 
 def check_ranks(name: str, shapes: Sequence[Shape]) -> None:

@@ -238,12 +238,8 @@ def _dimensions(dimensions: DotDimensions) -> ir.Attribute:
 
 def _check_axes(lhs: ShapedArray, rhs: ShapedArray, dimensions: DotDimensions) -> None:
     (contract, contract_rhs), (batch, batch_rhs) = dimensions
-    for x, axes in ((lhs, (*contract, *batch)), (rhs, (*contract_rhs, *batch_rhs))):
-        if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
-            raise ShapeError(
-                f"dot_general needs distinct axes from 0 to {x.ndim - 1} for {x.long_name()}, "
-                f"and got {axes}"
-            )
+    _check_side("lhs", lhs, contract, batch)
+    _check_side("rhs", rhs, contract_rhs, batch_rhs)
     for what, ours, theirs in (
         ("contracting", contract, contract_rhs),
         ("batch", batch, batch_rhs),
@@ -251,9 +247,32 @@ def _check_axes(lhs: ShapedArray, rhs: ShapedArray, dimensions: DotDimensions) -
         left, right = [lhs.shape[i] for i in ours], [rhs.shape[i] for i in theirs]
         if left != right:
             raise ShapeError(
-                f"dot_general needs {what} dimensions of equal sizes, and got {tuple(left)} of "
-                f"{lhs.long_name()} and {tuple(right)} of {rhs.long_name()}"
+                f"dot_general requires {what} dimensions to have the same shape, got {tuple(left)} "
+                f"and {tuple(right)} (of {lhs.long_name()} and {rhs.long_name()})"
             )
+
+
+def _check_side(
+    side: str, x: ShapedArray, contract: tuple[int, ...], batch: tuple[int, ...]
+) -> None:
+    """Raise ShapeError unless the axes of the operand `side` are distinct axes of `x`."""
+    for what, axes in (("contracting", contract), ("batch", batch)):
+        if len(set(axes)) != len(axes):
+            raise ShapeError(
+                f"dot_general requires {side} {what} dimensions to be distinct, got "
+                f"{side}_{what} {axes}"
+            )
+    got = f"{side}_batch {batch} and {side}_contracting {contract} for {x.long_name()}"
+    if set(contract) & set(batch):
+        raise ShapeError(
+            f"dot_general requires {side} batch dimensions to be disjoint from contracting "
+            f"dimensions, got {got}"
+        )
+    if not all(0 <= a < x.ndim for a in (*contract, *batch)):
+        raise ShapeError(
+            f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
+            f"number of axes of the {side} value, got {got}"
+        )
 
 
 #: the kinds that the dtype of a sum of products may have, by the kind of its operands

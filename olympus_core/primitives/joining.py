@@ -21,7 +21,13 @@ from olympus_core.ir.primitive import (
     op,
 )
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.base import at_front, check_one_dtype, spread, zeros_like
+from olympus_core.primitives.elementwise.base import (
+    at_front,
+    check_one_dtype,
+    shapes_text,
+    spread,
+    zeros_like,
+)
 from olympus_core.primitives.slicing import emit_slice
 
 if TYPE_CHECKING:
@@ -34,11 +40,12 @@ def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
     return mlir.op1("stablehlo.concatenate", out, xs, along)
 
 
-def _check_shapes(name: str, avals: tuple[ShapedArray, ...], are_compatible: bool) -> None:
+def _check_ranks(name: str, avals: tuple[ShapedArray, ...]) -> None:
     check_one_dtype(name, avals)
-    if not are_compatible:
-        text = ", ".join(a.short_name() for a in avals)
-        raise ShapeError(f"{name} needs operands of like shapes, and got {text}")
+    if len({a.ndim for a in avals}) > 1:
+        raise ShapeError(
+            f"Cannot {name} arrays with different numbers of dimensions: got {shapes_text(avals)}"
+        )
 
 
 def _check_axis(name: str, x: ShapedArray, axis: int, rank: int) -> None:
@@ -74,10 +81,12 @@ class Concatenate(_Joined):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         first, d = avals[0], params["dimension"]
         _check_axis("concatenate", first, d, first.ndim)
-        rest = {(a.shape[:d], a.shape[d + 1 :]) for a in avals if a.ndim == first.ndim}
-        _check_shapes(
-            "concatenate", avals, len(rest) == 1 and all(a.ndim == first.ndim for a in avals)
-        )
+        _check_ranks("concatenate", avals)
+        if len({(a.shape[:d], a.shape[d + 1 :]) for a in avals}) > 1:
+            raise ShapeError(
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the "
+                f"one being concatenated: along dimension {d} for shapes {shapes_text(avals)}"
+            )
         shape = list(first.shape)
         shape[d] = sum([a.shape[d] for a in avals])
         weak = all(a.weak_type for a in avals)
@@ -122,7 +131,11 @@ class Stack(_Joined):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         first, axis = avals[0], params["axis"]
         _check_axis("stack", first, axis, first.ndim + 1)
-        _check_shapes("stack", avals, all(a.shape == first.shape for a in avals))
+        check_one_dtype("stack", avals)
+        if any(a.shape != first.shape for a in avals):
+            raise ShapeError(
+                f"All input arrays must have the same shape, and stack got {shapes_text(avals)}"
+            )
         shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
 

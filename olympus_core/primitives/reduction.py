@@ -81,11 +81,14 @@ def highest(dtype: DType) -> Any:
 
 def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
     """Raise ShapeError unless `axes` are distinct axes of `x`."""
-    if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
+    if not all(0 <= a < x.ndim for a in axes):
         raise ShapeError(
-            f"{name} over axes {axes} of {x.long_name()}: "
-            f"the axes must be distinct and in the range 0 to {x.ndim - 1}"
+            f"{name} axes {axes} contains out-of-bounds indices for {x.long_name()}: "
+            f"axis {next(a for a in axes if not 0 <= a < x.ndim)} is out of bounds for array of "
+            f"dimension {x.ndim}"
         )
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"duplicate value in 'axes' of {name}: {axes} for {x.long_name()}")
 
 
 def same_bits(x: Any, scalar: Any) -> bool:

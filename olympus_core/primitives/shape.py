@@ -45,12 +45,10 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
         (x,) = avals
         shape: Shape = params["shape"]
         dims: tuple[int, ...] = params["broadcast_dimensions"]
-        fits = len(dims) == x.ndim and all(
-            0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape, strict=False)
-        )
-        if not fits or list(dims) != sorted(set(dims)):
+        if problem := _broadcast_problem(x.shape, shape, dims):
             raise ShapeError(
-                f"broadcast_in_dim cannot take {x.short_name()} to shape {shape} by axes {dims}"
+                f"broadcast_in_dim {problem}; got operand ndim {x.ndim} of shape {x.shape}, "
+                f"target broadcast shape {shape}, broadcast_dimensions {dims}"
             )
         return x.update(shape=shape)
 
@@ -104,6 +102,24 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
         return Reordered(params | moved, (unless_identity(of_operand),), (order,))
 
 
+def _broadcast_problem(have: Shape, shape: Shape, dims: tuple[int, ...]) -> str:
+    """Return the condition on `broadcast_dimensions` that does not hold, or an empty string."""
+    if len(shape) < len(have):
+        return "target broadcast shape must have equal or higher rank to the operand shape"
+    if len(dims) != len(have):
+        return "broadcast_dimensions must have length equal to operand ndim"
+    if not all(0 <= d < len(shape) for d in dims):
+        return "broadcast_dimensions must be a subset of output dimensions"
+    if list(dims) != sorted(set(dims)):
+        return "broadcast_dimensions must be strictly increasing"
+    if not all(n in (1, shape[d]) for d, n in zip(dims, have, strict=True)):
+        return (
+            "operand dimension sizes must either be 1, or be equal to their corresponding "
+            "dimensions in the target broadcast shape"
+        )
+    return ""
+
+
 class Reshape(LinearPrimitive, SingleResult):
     """The elements in row-major order at shape `new_sizes`; `dimensions` permutes them first."""
 
@@ -117,8 +133,8 @@ class Reshape(LinearPrimitive, SingleResult):
         out = x.update(shape=params["new_sizes"])
         if out.size != x.size:
             raise ShapeError(
-                f"reshape of {x.short_name()} to {params['new_sizes']}: "
-                f"{x.size} elements do not fill {out.size}"
+                f"cannot reshape array of shape {x.shape} (size {x.size}) into shape "
+                f"{params['new_sizes']} (size {out.size})"
             )
         if params["dimensions"] is not None:
             check_permutation("reshape", x, params["dimensions"])
@@ -204,8 +220,8 @@ def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -
     """Raise ShapeError unless `permutation` names each axis of `x` once."""
     if sorted(permutation) != list(range(x.ndim)):
         raise ShapeError(
-            f"{name} of {x.short_name()} needs a permutation of its {x.ndim} axes, "
-            f"and got {permutation}"
+            f"{name} permutation isn't a permutation of operand dimensions, got permutation "
+            f"{permutation} for operand shape {x.shape}"
         )
 
 
@@ -264,8 +280,8 @@ class Squeeze(LinearPrimitive, SingleResult):
         check_axes("squeeze", x, dims)
         if any(x.shape[d] != 1 for d in dims):
             raise ShapeError(
-                f"squeeze removes dimensions of length 1, and got the dimensions {dims} "
-                f"of {x.short_name()}"
+                "cannot select an axis to squeeze out which has size not equal to one, got "
+                f"shape={x.shape} and dimensions={dims}"
             )
         return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dims]))
 

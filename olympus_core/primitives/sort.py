@@ -53,11 +53,13 @@ class Sort(MultipleResults):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         if any(a.shape != avals[0].shape for a in avals):
-            text = ", ".join(a.short_name() for a in avals)
-            raise ShapeError(f"sort needs operands of one shape, and got {text}")
+            text = " ".join(str(a.shape) for a in avals)
+            raise ShapeError(f"Arguments to sort must have equal shapes, got: {text}")
         check_axes("sort", avals[0], (params["dimension"],))
         if not 1 <= params["num_keys"] <= len(avals):
-            raise ShapeError(f"sort of {len(avals)} operands cannot have {params['num_keys']} keys")
+            raise ShapeError(
+                f"num_keys={params['num_keys']} must be between 1 and len(operand)={len(avals)}"
+            )
         return avals
 
     def differing(

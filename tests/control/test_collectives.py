@@ -287,7 +287,7 @@ def test_each_collective_refuses_an_unbound_axis(call):
             TransformError,
             "along an axis of devices or replicas",
         ),
-        (lambda x: lax.psum(["x"], "i"), TypeError, "psum needs arrays or scalars"),
+        (lambda x: lax.psum(["x"], "i"), TypeError, "psum requires ndarray or scalar"),
     ],
 )
 def test_arguments_that_do_not_fit(call, error, message):

@@ -292,11 +292,11 @@ def test_static_indices_are_one_slice() -> None:
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
-    ((0, 0, 0, 0), IndexError, "4 indices were given for an array of 3 dimensions"),
-    ((..., 0, ...), IndexError, "one ellipsis"),
+    ((0, 0, 0, 0), IndexError, "Too many indices: array is 3-dimensional, but 4 were indexed"),
+    ((..., 0, ...), IndexError, "a single ellipsis"),
     ([0, 1], TypeError, "a list is not an index"),
-    (1.5, TypeError, "integer or boolean dtype"),
-    (np.array([1.5]), TypeError, "integer or boolean dtype"),
+    (1.5, TypeError, "integer or boolean type"),
+    (np.array([1.5]), TypeError, "integer or boolean type"),
     ("a", TypeError, "the string 'a' is not an index"),
     ({}, IndexError, "not a dict"),
     (slice(1.5, None), TypeError, "bounds of a slice are ints"),
@@ -422,7 +422,7 @@ def test_along_axis() -> None:
 
 def test_functions_refuse_what_they_do_not_take() -> None:
     x = ox.device_put(filled((3, 4)))
-    with pytest.raises(TypeError, match="take needs arrays or scalars, and got list"):
+    with pytest.raises(TypeError, match="take requires ndarray or scalar arguments"):
         ox.numpy.take(x, [0, 1])
     with pytest.raises(ValueError, match="mode of take"):
         ox.numpy.take(x, 0, mode="raise")

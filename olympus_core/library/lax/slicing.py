@@ -62,7 +62,7 @@ def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
 def _sequence(name: str, operands: Any) -> list[Any]:
     arrays = list(operands)
     if not arrays:
-        raise ShapeError(f"{name} needs at least one array, and got none")
+        raise ShapeError(f"{name} requires a non-empty sequence of arrays, and got none")
     return arrays
 
 

@@ -54,7 +54,7 @@ def sort(
     arrays = list(operand) if isinstance(operand, Sequence) else [operand]
     check_arrays("sort", *arrays)
     if not arrays:
-        raise ShapeError("sort needs at least one array, and got none")
+        raise ShapeError("Sort requires at least one operand, and got none")
     out = sort_p.bind(
         *arrays,
         dimension=_place("sort", dimension, get_aval(arrays[0]).ndim),

@@ -38,34 +38,64 @@ _KINDS = {
     "c": "complex",
     "k": "key",
 }
+#: the abstract dtypes of NumPy and JAX, for messages
+_ABSTRACT = {
+    "b": "bool",
+    "u": "unsignedinteger",
+    "i": "signedinteger",
+    "f": "floating",
+    "c": "complexfloating",
+    "k": "prng_key",
+}
 
 
 def kinds_text(kinds: str) -> str:
-    """Return the names of kinds of dtype, for messages."""
+    """Return the names of kinds of dtype, for documentation."""
     return ", ".join(_KINDS[k] for k in kinds)
+
+
+def rejected_dtype(name: str, kinds: str, avals: Sequence[ShapedArray], position: int) -> str:
+    """Return the message for the operand at `position`, whose dtype is not of `kinds`."""
+    both = "ui" if "u" in kinds and "i" in kinds else ""
+    accepted = ["integer"] if both else []
+    accepted += [_ABSTRACT[k] for k in dict.fromkeys(kinds) if k not in both]
+    aval = avals[position]
+    at = f" at position {position}" if len(avals) > 1 else ""
+    return (
+        f"{name} does not accept dtype {dtypes.long_name(aval.dtype)}{at}. Accepted dtypes{at} are "
+        f"subtypes of {', '.join(accepted)}; got {aval.long_name()}"
+    )
+
+
+def shapes_text(avals: Sequence[ShapedArray]) -> str:
+    """Return the shapes of `avals` for messages: `(3,), (2,)`."""
+    return ", ".join(str(tuple(a.shape)) for a in avals)
 
 
 def join_shapes(name: str, avals: tuple[ShapedArray, ...]) -> Shape:
     """Return the shape of the operands of rank above 0; raise ShapeError if their shapes differ."""
     shapes = {a.shape for a in avals if a.shape}
     if len(shapes) > 1:
-        text = ", ".join(a.short_name() for a in avals)
-        raise ShapeError(f"{name} needs operands of one shape, and got {text}")
+        text = shapes_text([a for a in avals if a.shape])
+        raise ShapeError(f"{name} got incompatible shapes for broadcasting: {text}")
     return next(iter(shapes), ())
 
 
 def check_kinds(name: str, kinds: str, *avals: ShapedArray) -> None:
     """Raise DTypeError unless the kind of the dtype of each of `avals` is in `kinds`."""
-    for aval in avals:
+    for i, aval in enumerate(avals):
         if dtypes.kind(aval.dtype) not in kinds:
-            raise DTypeError(f"{name} takes {kinds_text(kinds)} arrays, and got {aval.long_name()}")
+            raise DTypeError(rejected_dtype(name, kinds, avals, i))
 
 
 def check_one_dtype(name: str, avals: tuple[ShapedArray, ...]) -> None:
     """Raise DTypeError unless all `avals` have the same dtype."""
     if len({a.dtype for a in avals}) > 1:
+        names = ", ".join(dtypes.long_name(a.dtype) for a in avals)
         text = ", ".join(a.short_name() for a in avals)
-        raise DTypeError(f"{name} needs operands of one dtype, and got {text}")
+        raise DTypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got {names} (of {text})"
+        )
 
 
 #: a tangent's contribution: (tangent, result, *operands, **params) -> tangent of the result
@@ -113,8 +143,8 @@ class Elementwise(SingleResult):
         self.linear = linear
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        check_kinds(self.name, self.kinds, *avals)
         check_one_dtype(self.name, avals)
-        check_kinds(self.name, self.kinds, avals[0])
         dtype = self.result(avals[0].dtype) if self.result else avals[0].dtype
         weak = all(a.weak_type for a in avals) and dtype != BOOL
         return shaped(join_shapes(self.name, avals), dtype, weak)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir import sharding_rules, unreduced_rules
@@ -18,6 +19,7 @@ from olympus_core.primitives.elementwise.base import (
     check_one_dtype,
     join_shapes,
     scalar_zero,
+    shapes_text,
     spread,
     unbroadcast,
     zeros_like,
@@ -40,14 +42,23 @@ class SelectN(SingleResult):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         which, *cases = avals
-        check_one_dtype("select_n", tuple(cases))
+        if len({c.shape for c in cases if c.shape}) > 1:
+            raise ShapeError(f"select cases must have the same shapes, got [{shapes_text(cases)}]")
         shape = join_shapes("select_n", tuple(cases))
         if which.shape not in ((), shape):
             raise ShapeError(
-                f"select_n needs a predicate of shape () or {shape}, and got {which.short_name()}"
+                "select `which` must be scalar or have the same shape as cases, got `which` shape "
+                f"{which.shape} but case shape {shape}"
             )
-        if which.dtype not in (BOOL, np.dtype("int32")) or (which.dtype == BOOL and len(cases) > 2):
-            raise DTypeError(f"select_n cannot choose of {len(cases)} by {which.long_name()}")
+        check_one_dtype("select", tuple(cases))
+        if which.dtype not in (BOOL, np.dtype("int32")):
+            raise DTypeError(
+                f"select `which` must be boolean or int32 type, got {dtypes.long_name(which.dtype)}"
+            )
+        if which.dtype == BOOL and len(cases) > 2:
+            raise DTypeError(
+                f"select with boolean `which` cannot have > 2 cases, and got {len(cases)}"
+            )
         return shaped(shape, cases[0].dtype, all(c.weak_type for c in cases))
 
     def sharding_rule(

@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.add(X, np.ones((2, 4)))
-# ShapeError: add: the shapes (2, 3), (2, 4) do not broadcast to one shape
+# ShapeError: add got incompatible shapes for broadcasting: (2, 3), (2, 4)

@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.argmax(jnp.zeros(0))
-# ShapeError: argmax of no elements has no value: the shape is (0,)
+# ShapeError: attempt to get argmax of an empty sequence: the shape is (0,)

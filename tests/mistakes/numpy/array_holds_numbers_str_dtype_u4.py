@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.array("text")
-# DTypeError: an array holds numbers, and a str has dtype <U4: 'text'
+# DTypeError: Value 'text' with dtype <U4 is not a valid JAX array type: an array holds numbers

@@ -9,4 +9,4 @@ X = rng.normal(size=(3, 4, 2, 3, 2)).astype("float32")
 C = (X + 1j * rng.normal(size=X.shape)).astype("complex64")
 
 jnp.fft.fft(C, axis=9)
-# ShapeError: the axis of fft 9 is out of bounds for an array of 5 dimensions
+# ShapeError: axis 9 is out of bounds for array of dimension 5, in the axis of fft

@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.transpose(X, (0, 0))
-# ShapeError: axis is given more than once: (0, 0)
+# ShapeError: duplicate value in 'axis': (0, 0)

@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.max(jnp.ones((2, 2)), axis=(0, -2))
-# ShapeError: an axis of max is given more than once: (0, -2)
+# ShapeError: duplicate value in 'axis': (0, -2), in an axis of max

@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.sum(jnp.ones(3), axis=1)
-# ShapeError: the axis of sum 1 is out of bounds for an array of 1 dimensions
+# ShapeError: axis 1 is out of bounds for array of dimension 1, in the axis of sum

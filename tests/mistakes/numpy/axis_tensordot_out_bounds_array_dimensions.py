@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 jnp.tensordot(values(2), values(2), axes=2)
-# ShapeError: the axis of tensordot 2 is out of bounds for an array of 2 dimensions
+# ShapeError: axis 2 is out of bounds for array of dimension 2, in the axis of tensordot

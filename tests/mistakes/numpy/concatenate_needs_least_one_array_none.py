@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.concatenate([])
-# ShapeError: concatenate needs at least one array, and got none
+# ShapeError: Need at least one array to concatenate, and got none

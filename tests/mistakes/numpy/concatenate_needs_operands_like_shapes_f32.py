@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.concatenate([X, X[0]])
-# ShapeError: concatenate needs operands of like shapes, and got f32[2,3], f32[3]
+# ShapeError: Cannot concatenate arrays with different numbers of dimensions: got (2, 3), (3,)

@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 jnp.dot(values(2, 3), values(2))
-# ShapeError: dot needs shapes (..., k) and (..., k, m), and got float32[2,3] and float32[2]
+# ShapeError: dot_general requires contracting dimensions to have the same shape, got (3,) and (2,), in dot of float32[2,3] and float32[2]

@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 jnp.matmul(values(2, 3), values(2, 3))
-# ShapeError: matmul needs shapes (..., n, k) and (..., k, m), and got float32[2,3] and float32[2,3]
+# ShapeError: dot_general requires contracting dimensions to have the same shape, got (3,) and (2,), in matmul of float32[2,3] and float32[2,3]

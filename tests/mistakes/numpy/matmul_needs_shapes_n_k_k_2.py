@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 jnp.matmul(values(2), np.float32(1))
-# ShapeError: matmul needs shapes (..., n, k) and (..., k, m), and got float32[2] and float32[]
+# ShapeError: matmul input operand 1 must have ndim at least 1, but it has ndim 0

@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.max(jnp.zeros((0, 2)), axis=0)
-# ShapeError: max of no elements has no value: the shape is (0, 2)
+# ShapeError: zero-size array to reduction operation max which has no identity: the shape is (0, 2)

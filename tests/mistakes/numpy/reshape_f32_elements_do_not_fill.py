@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.reshape(X, (4, 2))
-# ShapeError: reshape of f32[2,3] to (4, 2): 6 elements do not fill 8
+# ShapeError: cannot reshape array of shape (2, 3) (size 6) into shape (4, 2) (size 8)

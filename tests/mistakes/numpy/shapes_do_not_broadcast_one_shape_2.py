@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.broadcast_to(X, (2, 4))
-# ShapeError: the shapes (2, 3), (2, 4) do not broadcast to one shape
+# ShapeError: Incompatible shapes for broadcasting: shapes=[(2, 3), (2, 4)]

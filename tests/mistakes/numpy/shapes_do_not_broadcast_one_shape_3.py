@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 jnp.vectorize(jnp.add)(X, X[:, :2])
-# ShapeError: the shapes (2, 3, 4), (2, 2, 4) do not broadcast to one shape
+# ShapeError: Incompatible shapes for broadcasting: shapes=[(2, 3, 4), (2, 2, 4)]

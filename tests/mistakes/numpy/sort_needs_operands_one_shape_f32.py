@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 SPECIAL = np.array([0.0, -0.0, np.nan, 1.0, -np.inf, np.inf, np.nan, -1.0], np.float32)
 
 jnp.lexsort((SPECIAL, SPECIAL[1:]))
-# ShapeError: sort needs operands of one shape, and got f32[7], f32[8], i32[8]
+# ShapeError: Arguments to sort must have equal shapes, got: (7,) (8,) (8,)

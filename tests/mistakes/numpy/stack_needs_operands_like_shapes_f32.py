@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.stack([X, X[0]])
-# ShapeError: stack needs operands of like shapes, and got f32[2,3], f32[3]
+# ShapeError: All input arrays must have the same shape, and stack got (2, 3), (3,)

@@ -40,7 +40,8 @@ def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = 
     supported = dtypes.canonicalize(requested)
     if supported != requested and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
         warnings.warn(
-            f"{name} got dtype {requested}, and returns {supported}: 64-bit dtypes are off; "
+            f"Explicitly requested dtype {requested} requested in {name} is not available, and "
+            f"will be truncated to dtype {supported}: 64-bit dtypes are off; "
             "enable them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
             UserWarning,
             stacklevel=_user_level(),
@@ -151,12 +152,13 @@ def _copied(x: Array) -> Array:
 
 def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
     if x is None:
-        raise DTypeError("None is not the value of an array")
+        raise DTypeError("None is not a valid value for an array")
     refuse_masked(x)
     value = np.asarray(x)
     if value.dtype.kind in "OUSMm" or (value.dtype.kind == "V" and value.dtype.names):
         raise DTypeError(
-            f"an array holds numbers, and a {type(x).__name__} has dtype {value.dtype}: {x!r:.80}"
+            f"Value {x!r:.80} with dtype {value.dtype} is not a valid JAX array type: an array "
+            "holds numbers"
         )
     return value
 
@@ -188,7 +190,7 @@ def _from_sequence(x: Any, dtype: DType | None) -> Array:
         if isinstance(leaf, Array) or hasattr(leaf, "__jax_array__"):
             return _stacked(x, dtype or _common_dtype(leaves))
         if leaf is None:
-            raise DTypeError("None is not the value of an array, and the sequence contains it")
+            raise DTypeError("None is not a valid value for an array, and the sequence contains it")
     if dtype is None:
         dtype = _common_dtype(leaves)
     try:

@@ -102,13 +102,13 @@ def _classify(i: Any, position: int) -> Any:
     if isinstance(i, (list, tuple)):
         i = as_array(i) if len(i) else np.zeros((0,), np.int64)
     elif isinstance(i, str):
-        raise IndexingError(f"arrays have no fields: the string {i!r} is not an index")
+        raise IndexingError(f"arrays do not support string indexing; got idx={i!r}")
     try:
         kind = dtypes.kind(get_aval(i).dtype)
     except DTypeError:
         raise IndexingError(
-            "an index is an int, a slice, ..., None, or an array of integers or bools, "
-            f"and not a {type(i).__name__}, at position {position}"
+            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+            f"boolean arrays are valid indices. Got a {type(i).__name__} at position {position}"
         ) from None
     if hasattr(i, "__jax_array__"):
         i = i.__jax_array__()
@@ -116,7 +116,8 @@ def _classify(i: Any, position: int) -> Any:
         return _mask(i)
     if kind not in "iu":
         raise IndexingError(
-            f"an index has an integer or boolean dtype, and not {get_aval(i).long_name()}, "
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{dtypes.long_name(get_aval(i).dtype)}: {get_aval(i).long_name()} "
             f"at position {position}"
         )
     return int(i) if isinstance(i, np.ndarray) and not i.shape else host_indices(i)
@@ -151,10 +152,12 @@ def parse(index: IndexLike, shape: Shape) -> Index:
     ]
     used = sum([_consumed(i) for i in raw])
     if used > len(shape):
-        raise IndexingError(f"{used} indices were given for an array of {len(shape)} dimensions")
+        raise IndexingError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed"
+        )
     ellipses = [n for n, i in enumerate(raw) if i is Ellipsis]
     if len(ellipses) > 1:
-        raise IndexingError("an index can have one ellipsis ('...'), and has more")
+        raise IndexingError("an index can only have a single ellipsis ('...')")
     entries: list[Any] = []
     starts: list[int] = []  # the position in `entries` of each raw index's first entry
     axis = 0
@@ -181,8 +184,8 @@ def _entries(i: Any, shape: Shape, axis: int, position: int) -> list[Any]:
     expected = shape[axis : axis + i.value.ndim]
     if any(m not in (0, n) for m, n in zip(i.value.shape, expected, strict=True)):
         raise IndexingError(
-            f"a boolean index of shape {i.value.shape} was given, at position {position}, "
-            f"for axes of shape {expected}"
+            f"boolean index did not match shape of indexed array in index {position}: got "
+            f"{i.value.shape}, expected {expected}"
         )
     return list(np.nonzero(i.value))
 

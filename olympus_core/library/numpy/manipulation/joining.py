@@ -38,7 +38,7 @@ def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
         arrays = lax.unstack(arrays)
     operands = list(arrays) if isinstance(arrays, (tuple, list)) else _sequence(name, arrays)
     if not operands:
-        raise ShapeError(f"{name} needs at least one array, and got none")
+        raise ShapeError(f"Need at least one array to {name}, and got none")
     check_arrays(name, *operands)
     if dtype is not None:
         target_dtype = requested_dtype(name, dtype)

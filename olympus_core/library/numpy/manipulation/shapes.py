@@ -67,12 +67,14 @@ def _sizes(shape: Any, have: Shape, size: int) -> Shape:
         return canonical_shape(shape, "the shape of reshape")
     sizes = [dimension(n) for n in as_sequence(shape)]
     if sizes.count(-1) > 1:
-        raise ShapeError(f"reshape can infer one length, and got {tuple(sizes)}")
+        raise ShapeError(
+            f"reshape can only specify one unknown axis size with a `-1` value, got {tuple(sizes)}"
+        )
     if -1 in sizes:
         known_size = -math.prod(sizes)
         if known_size <= 0 or size % known_size:
             raise ShapeError(
-                f"reshape of {have} to {tuple(sizes)}: {size} elements do not fit",
+                f"cannot reshape array of shape {have} (size {size}) into shape {tuple(sizes)}",
                 hint=f"add the constraint '{size} % {known_size} == 0'"
                 if is_symbolic_dim(size)
                 else None,

@@ -85,10 +85,7 @@ def matmul(
     a, b, left, right = _operands("matmul", a, b)
     rank, axis = left.ndim, right.ndim - 2 if right.ndim > 1 else 0
     if not rank or not right.ndim or left.shape[-1] != right.shape[axis]:
-        raise ShapeError(
-            "matmul needs shapes (..., n, k) and (..., k, m), "
-            f"and got {left.long_name()} and {right.long_name()}"
-        )
+        raise ShapeError(_product_problem("matmul", left, right, axis))
     if right.ndim <= 2:
         return contract(a, b, _unbatched(rank, axis), precision, preferred_element_type)
     if rank == right.ndim and left.shape[:-2] == right.shape[:-2]:
@@ -164,11 +161,20 @@ def dot(
         return contract(a, b, (((), ()), ((), ())), precision, preferred_element_type)
     axis = right.ndim - 2 if right.ndim > 1 else 0
     if left.shape[-1] != right.shape[axis]:
-        raise ShapeError(
-            f"dot needs shapes (..., k) and (..., k, m), and got {left.long_name()} "
-            f"and {right.long_name()}"
-        )
+        raise ShapeError(_product_problem("dot", left, right, axis))
     return contract(a, b, _unbatched(left.ndim, axis), precision, preferred_element_type)
+
+
+def _product_problem(name: str, left: ShapedArray, right: ShapedArray, axis: int) -> str:
+    """Return the message for operands of `name`: a scalar, or another contracted size."""
+    for i, aval in enumerate((left, right)):
+        if not aval.ndim:
+            return f"{name} input operand {i} must have ndim at least 1, but it has ndim 0"
+    return (
+        "dot_general requires contracting dimensions to have the same shape, got "
+        f"{left.shape[-1:]} and {(right.shape[axis],)}, in {name} of {left.long_name()} and "
+        f"{right.long_name()}"
+    )
 
 
 def vdot(

@@ -106,7 +106,10 @@ def _prepare(
             raise ShapeError(f"{rule.name} with where needs initial: {rule.name} has no identity")
         for i in axes:
             if shape[i] == 0:
-                raise ShapeError(f"{rule.name} of no elements has no value: the shape is {shape}")
+                raise ShapeError(
+                    f"zero-size array to reduction operation {rule.name} which has no identity: "
+                    f"the shape is {shape}"
+                )
     if where is None:
         return a, shape
     neutral = scalar(primitive.identity(dtype), dtype)

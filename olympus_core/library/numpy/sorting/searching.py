@@ -214,7 +214,9 @@ def _position(
 ) -> Array:
     length = aval.size if axis is None else aval.shape[one_axis(primitive.name, aval.ndim, axis)]
     if length == 0:
-        raise ShapeError(f"{primitive} of no elements has no value: the shape is {aval.shape}")
+        raise ShapeError(
+            f"attempt to get {primitive} of an empty sequence: the shape is {aval.shape}"
+        )
     if axis is None:
         flat = aval.ndim == 1
         a = a if flat else reshape_p.bind(a, dimensions=None, new_sizes=(aval.size,))

@@ -1,0 +1,224 @@
+"""Errors have JAX's class and contain JAX's term, so that programs which match them work."""
+
+# ruff: noqa: E501 - terms are not split into lines
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy
+
+#: an expression, the class of its error, and the term that both messages contain
+TERMS = [
+    (
+        "lax.add(f(3), f(2))",
+        TypeError,
+        r"add got incompatible shapes for broadcasting: \(3,\), \(2,\)",
+    ),
+    (
+        "jnp.add(f(3), f(2))",
+        TypeError,
+        r"add got incompatible shapes for broadcasting: \(3,\), \(2,\)",
+    ),
+    (
+        "lax.broadcast_shapes((2,), (3,))",
+        ValueError,
+        r"Incompatible shapes for broadcasting: shapes=\[\(2,\), \(3,\)\]",
+    ),
+    (
+        "lax.add(f(3), i(3))",
+        TypeError,
+        "lax.add requires arguments to have the same dtypes, got float32, int32",
+    ),
+    (
+        "lax.sin(i(3))",
+        TypeError,
+        "sin does not accept dtype int32. Accepted dtypes are subtypes of floating, complexfloating",
+    ),
+    ("lax.bitwise_and(f(3), f(3))", TypeError, "and does not accept dtype float32 at position 0"),
+    (
+        "jnp.add(f(3), [1])",
+        TypeError,
+        r"add requires ndarray or scalar arguments, got <class 'list'> at position 1",
+    ),
+    (
+        "jnp.sum([1, 2])",
+        TypeError,
+        r"sum requires ndarray or scalar arguments, got <class 'list'> at position 0",
+    ),
+    (
+        "lax.concatenate([f(2), f(2, 2)], 0)",
+        TypeError,
+        r"Cannot concatenate arrays with different numbers of dimensions: got \(2,\), \(2, 2\)",
+    ),
+    (
+        "lax.concatenate([f(2, 3), f(2, 2)], 0)",
+        TypeError,
+        "shapes that differ in dimensions other than the one being concatenated",
+    ),
+    ("jnp.stack([f(2), f(3)])", ValueError, "All input arrays must have the same shape"),
+    (
+        "lax.squeeze(f(2, 1), (0,))",
+        ValueError,
+        r"cannot select an axis to squeeze out which has size not equal to one, got shape=\(2, 1\) and dimensions=\(0,\)",
+    ),
+    (
+        "lax.transpose(f(2, 3), (0,))",
+        TypeError,
+        r"transpose permutation isn't a permutation of operand dimensions, got permutation \(0,\) for operand shape \(2, 3\)",
+    ),
+    (
+        "lax.broadcast_in_dim(f(2, 3), (2,), (0, 1))",
+        TypeError,
+        "target broadcast shape must have equal or higher rank to the operand shape",
+    ),
+    (
+        "lax.broadcast_in_dim(f(2, 3), (2, 3), (0,))",
+        TypeError,
+        "broadcast_dimensions must have length equal to operand ndim",
+    ),
+    (
+        "lax.broadcast_in_dim(f(2, 3), (2, 3), (0, 2))",
+        TypeError,
+        "broadcast_dimensions must be a subset of output dimensions",
+    ),
+    (
+        "lax.broadcast_in_dim(f(2, 3), (2, 4), (0, 1))",
+        TypeError,
+        "operand dimension sizes must either be 1, or be equal to their corresponding dimensions",
+    ),
+    (
+        "lax.select(b(3), f(3), f(2))",
+        TypeError,
+        r"select cases must have the same shapes, got \[\(2,\), \(3,\)\]",
+    ),
+    ("lax.select(b(2), f(3), f(3))", TypeError, r"got `which` shape \(2,\) but case shape \(3,\)"),
+    ("lax.select(f(3), f(3), f(3))", TypeError, "select `which` must be boolean or int"),
+    (
+        "lax.select_n(b(3), f(3), f(3), f(3))",
+        TypeError,
+        "select with boolean `which` cannot have > 2 cases",
+    ),
+    (
+        "lax.sort([f(2), f(3)])",
+        TypeError,
+        r"Arguments to sort must have equal shapes, got: \(2,\) \(3,\)",
+    ),
+    (
+        "lax.sort([f(2), f(2)], num_keys=3)",
+        ValueError,
+        r"num_keys=3 must be between 1 and len\(operand\)=2",
+    ),
+    (
+        "lax.dot_general(f(2, 3), f(2, 3), (((1,), (0,)), ((), ())))",
+        TypeError,
+        r"dot_general requires contracting dimensions to have the same shape, got \(3,\) and \(2,\)",
+    ),
+    (
+        "lax.dot_general(f(2, 3), f(2, 3), (((1, 1), (1, 1)), ((), ())))",
+        TypeError,
+        r"dot_general requires lhs contracting dimensions to be distinct, got lhs_contracting \(1, 1\)",
+    ),
+    (
+        "lax.dot_general(f(2, 3), f(2, 3), (((2,), (1,)), ((), ())))",
+        TypeError,
+        "lhs dimension numbers to be nonnegative and less than the number of axes of the lhs value",
+    ),
+    (
+        "lax.dot_general(f(2, 3), f(2, 3), (((1,), (1,)), ((1,), (1,))))",
+        TypeError,
+        "lhs batch dimensions to be disjoint from contracting dimensions",
+    ),
+    (
+        "lax.reduce_sum(f(3), (1,))",
+        ValueError,
+        r"axes \(1,\) contains out-of-bounds indices for float32\[3\]",
+    ),
+    ("lax.reduce_sum(f(3, 3), (0, 0))", ValueError, "duplicate value in 'axes' of "),
+    (
+        "jnp.reshape(f(6), (4,))",
+        TypeError,
+        r"cannot reshape array of shape \(6,\) \(size 6\) into shape \(4,\) \(size 4\)",
+    ),
+    (
+        "jnp.reshape(f(6), (-1, -1))",
+        TypeError,
+        r"can only specify one unknown axis size with a `-1` value, got \(-1, -1\)",
+    ),
+    ("jnp.concatenate([])", ValueError, "Need at least one array to concatenate"),
+    ("jnp.argmax(f(0))", ValueError, "attempt to get argmax of an empty sequence"),
+    (
+        "jnp.max(f(0))",
+        ValueError,
+        "zero-size array to reduction operation max which has no identity",
+    ),
+    (
+        "jnp.matmul(f(2, 3), f(2, 3))",
+        TypeError,
+        r"dot_general requires contracting dimensions to have the same shape, got \(3,\) and \(2,\)",
+    ),
+    (
+        "jnp.matmul(f(), f(2, 3))",
+        ValueError,
+        "matmul input operand 0 must have ndim at least 1, but it has ndim 0",
+    ),
+    (
+        "jnp.where(b(2), f(3), f(3))",
+        ValueError,
+        r"Incompatible shapes for broadcasting: shapes=\[\(2,\), \(3,\), \(3,\)\]",
+    ),
+    ("f(3)[0, 0]", IndexError, "Too many indices: array is 1-dimensional, but 2 were indexed"),
+    (
+        "f(3)[f(2)]",
+        TypeError,
+        "Indexer must have integer or boolean type, got indexer with type float32",
+    ),
+    (
+        "f(3)[b(2)]",
+        IndexError,
+        r"boolean index did not match shape of indexed array in index 0: got \(2,\), expected",
+    ),
+    ("f(3)['a']", TypeError, "support string indexing; got idx='a'"),
+    ("f(3)[..., ...]", IndexError, r"an index can only have a single ellipsis \('...'\)"),
+    (
+        "f(3).__setitem__(0, 1)",
+        TypeError,
+        "arrays are immutable and do not support in-place item assignment",
+    ),
+    ("jnp.array(object())", TypeError, "with dtype object is not a valid JAX array type"),
+    ("list(f())", TypeError, "iteration over a 0-d array"),
+    ("len(f())", TypeError, r"len\(\) of unsized object"),
+    ("jnp.sum(f(3), axis=1)", ValueError, "axis 1 is out of bounds for array of dimension 1"),
+    ("jnp.sum(f(3, 3), axis=(0, 0))", ValueError, r"duplicate value in 'axis': \(0, 0\)"),
+]
+
+
+def _raised(package: ModuleType, expression: str) -> BaseException:
+    """Return the error of an expression; f, i and b are arrays of ones of a shape."""
+    jnp = package.numpy
+
+    def ones(dtype: str) -> Any:
+        return lambda *shape: jnp.asarray(np.ones(shape, dtype))
+
+    arrays = {"f": ones("float32"), "i": ones("int32"), "b": ones("bool")}
+    with pytest.raises(Exception) as caught:
+        eval(expression, {"lax": package.lax, "jnp": jnp, "random": package.random, **arrays})
+    return caught.value
+
+
+@pytest.mark.parametrize(("expression", "cls", "term"), TERMS, ids=[row[0] for row in TERMS])
+def test_an_error_has_the_class_and_the_term_of_jax(
+    expression: str, cls: type[Exception], term: str
+) -> None:
+    for package in (jax, olympus):
+        error = _raised(package, expression)
+        assert isinstance(error, cls), package
+        assert re.search(term, str(error)), f"{package.__name__} gives: {error}"
