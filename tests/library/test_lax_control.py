@@ -110,7 +110,7 @@ def test_errors() -> None:
         ),
         (lambda: lax.associative_scan(lambda a, b: (a,), X), ArgumentError, "must return"),
         (lambda: lax.associative_scan(lax.add, X, axis=3), ShapeError, "out of bounds"),
-        (lambda: lax.optimization_barrier("x"), DTypeError, "needs arrays"),
+        (lambda: lax.optimization_barrier("x"), DTypeError, "requires ndarray or scalar arguments"),
         (lambda: lax.platform_dependent(1.0), ArgumentError, "needs a function"),
         (lambda: lax.platform_dependent(1.0, gpu=abs), ArgumentError, "got 'gpu'"),
         (

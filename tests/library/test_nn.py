@@ -175,7 +175,7 @@ def test_softmax_of_integers_is_that_of_floats() -> None:
 
 
 def test_softmax_refuses_an_axis_that_does_not_exist() -> None:
-    with pytest.raises(ox.errors.ShapeError, match="3 dimensions"):
+    with pytest.raises(ox.errors.ShapeError, match="array of dimension 3"):
         ox.nn.softmax(X, axis=3)
 
 

@@ -92,7 +92,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
         ShapeError,
         "'m' of argument 1 has the size 2",
     ),
-    (lambda: jnp.vectorize(jnp.add)(X, X[:, :2]), ShapeError, "do not broadcast"),
+    (lambda: jnp.vectorize(jnp.add)(X, X[:, :2]), ShapeError, "shapes for broadcasting"),
     (lambda: jnp.apply_along_axis(jnp.sum, 3, X), ShapeError, "out of bounds"),
     (lambda: jnp.fromfunction(jnp.add, (2, -1)), ShapeError, "no negative dimension"),
 ]

@@ -262,7 +262,7 @@ def test_namespaces_of_the_library_go_down() -> None:
 
 
 #: tests of what all namespaces have in common
-ACROSS = {"names", "namespaces", "edges"}
+ACROSS = {"names", "namespaces", "edges", "error_terms"}
 
 
 def test_the_tests_of_the_library_are_named_after_its_modules() -> None:

@@ -280,7 +280,7 @@ def test_an_estimate_has_its_assumptions_and_its_omissions(work: Path, invoke: I
 
 def test_a_warning_of_the_program_has_its_line(work: Path, invoke: Invoke) -> None:
     (work / "wide.py").write_text("def f(x):\n    return x.astype('float64')\n")
-    text = "will be truncated to dtype float32: 64-bit dtypes are off"
+    text = "Explicitly requested dtype float64 requested in astype is not available"
     result = invoke("cost", "wide:f", "--shapes", "f32[3]")
     assert f"warning: {text}" in result.stderr
     assert "wide.py:2" in result.stderr
