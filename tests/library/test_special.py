@@ -215,7 +215,7 @@ def test_errors() -> None:
         (lambda: lax.betainc(np.ones(2), np.ones(3), 0.5), ShapeError, "shapes for broadcasting"),
         (lambda: s.special.gammainc([1.0], 2.0), DTypeError, "gammainc requires ndarray"),
         (lambda: s.special.ndtri(np.float16(0.5)), DTypeError, "float32 and float64"),
-        (lambda: s.stats.norm.pdf("x"), TypeError, "type str"),
+        (lambda: s.stats.norm.pdf("x"), TypeError, "type .*str"),
     ]
     for call, error, text in wrong:
         with pytest.raises(error, match=text):
