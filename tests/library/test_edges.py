@@ -35,7 +35,7 @@ def test_rollaxis_with_a_negative_start() -> None:
     ]
     check(rows)
     for start in (-4, 4):
-        with pytest.raises(ValueError, match=r"axis -4 is out of bounds .*in start"):
+        with pytest.raises(ValueError, match=r"axis -?4 is out of bounds .*in start"):
             xp.rollaxis(x, 0, start)
 
 
