@@ -352,7 +352,7 @@ def test_weak_types_bools_and_lists_of_axes() -> None:
 
 
 def test_standardize_takes_arrays_of_real_values() -> None:
-    with pytest.raises(TypeError, match="got .*list.* at position 0"):
+    with pytest.raises(TypeError, match=r"got .*list.* at position 0"):
         ox.nn.standardize([1.0, 2.0])
     with pytest.raises(ValueError, match="real values"):
         ox.nn.standardize(X + 1j)
