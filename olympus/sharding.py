@@ -4,6 +4,7 @@ from olympus_core.arrays.mesh_context import abstract_mesh as _abstract_mesh
 from olympus_core.arrays.mesh_context import get_mesh as get_mesh
 from olympus_core.arrays.mesh_context import set_mesh as set_mesh
 from olympus_core.arrays.mesh_context import use_abstract_mesh as use_abstract_mesh
+from olympus_core.base.manual_axes import ManualAxisType as ManualAxisType
 from olympus_core.library.explicit import auto_axes as auto_axes
 from olympus_core.library.explicit import explicit_axes as explicit_axes
 from olympus_core.library.explicit import reshard as reshard

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from olympus_core.base import source
+from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import enter_mesh, leave_mesh, state
 from olympus_core.base.errors import ArgumentError, MissingMeshError
 from olympus_core.ir import trace
@@ -115,6 +116,14 @@ def abstract_mesh() -> AbstractMesh:
     return mesh.abstract_mesh.update_axis_types(manual) if manual else mesh.abstract_mesh
 
 
+def _unsharded(ndim: int) -> NamedSharding:
+    """Return the sharding in a type that has none, on the mesh of the running code."""
+    return NamedSharding(abstract_mesh(), PartitionSpec(*[None] * ndim))
+
+
+ShapedArray.unsharded = staticmethod(_unsharded)
+
+
 def concrete_like(mesh: AnyMesh) -> AnyMesh:
     """Return an abstract mesh with the devices of the mesh of the context, if they have a shape."""
     context = context_mesh()
@@ -166,8 +175,8 @@ def named(caller: str, where: Any) -> Any:
     mesh = current_mesh()
     if mesh is None:
         raise MissingMeshError(
-            f"{caller} needs a sharding, and got {where}, with no mesh around it: a PartitionSpec "
-            "requires a non-empty mesh in context",
+            f"{caller} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
+            f"and it got {where}",
             hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
         )
     return NamedSharding(mesh, where)

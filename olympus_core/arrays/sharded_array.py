@@ -215,6 +215,12 @@ def make_array_from_callback(
 def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return a user's part as an array; raise DTypeError if it is not an array of the dtype."""
     part_dtype = None if dtype is None else dtypes.dtype(dtype)
+    own = getattr(value, "dtype", part_dtype)
+    if part_dtype is not None and own != part_dtype:
+        raise ShardingError(
+            f"If `dtype` is provided to `{caller}`, it must match the dtype of the addressable "
+            f"shards. Got dtype={part_dtype} and shard dtype={own}"
+        )
     try:
         return np.asarray(value, part_dtype)
     except (TypeError, ValueError) as e:

@@ -21,6 +21,7 @@ from olympus_core.base.errors import (
     InconclusiveDimensionOperation,
     ShapeError,
 )
+from olympus_core.base.manual_axes import ManualAxisType
 
 if TYPE_CHECKING:
     from olympus_core.ir.typing import DTypeLike, ShapeLike
@@ -84,6 +85,13 @@ class ShapedArray:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return shaped, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """The manual axes along which devices may have different values."""
+        return ManualAxisType(varying=self.vma)
+
+    mat = manual_axis_type
 
     @property
     def sharding(self) -> Any:
@@ -299,7 +307,7 @@ class ShapeDtypeStruct(metaclass=_Description):
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
     def __new__(cls, shape: Any, dtype: Any, **options: Any) -> Any:
         if hasattr(dtype, "described"):  # of random keys: their words are described
@@ -313,12 +321,19 @@ class ShapeDtypeStruct(metaclass=_Description):
         *,
         sharding: Any = None,
         weak_type: bool = False,
+        manual_axis_type: ManualAxisType | None = None,
     ) -> None:
         if dtype is None:
             raise DTypeError("ShapeDtypeStruct needs a dtype, and got None")
         self.shape = canonical_shape(shape)
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type
+        if not isinstance(manual_axis_type, ManualAxisType | None):
+            raise ArgumentError(
+                "`manual_axis_type` argument passed to ShapeDtypeStruct should be of type "
+                f"ManualAxisType, and is {manual_axis_type!r:.80}"
+            )
+        self.manual_axis_type = manual_axis_type
         if sharding is not None and not hasattr(sharding, "check_shape"):
             raise ArgumentError(
                 f"ShapeDtypeStruct needs a sharding or None, and got {sharding!r:.80}"
@@ -339,7 +354,7 @@ class ShapeDtypeStruct(metaclass=_Description):
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=weak)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """Return the description with another `shape`, `dtype`, `sharding` or `weak_type`.
+        """Return the description with another shape, dtype or other field of the constructor.
 
         >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
         ShapeDtypeStruct(shape=(4,), dtype=float32)
@@ -363,7 +378,7 @@ class ShapeDtypeStruct(metaclass=_Description):
         return self.shape[0]
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.weak_type, self.sharding
+        return self.shape, self.dtype, self.weak_type, self.sharding, self.manual_axis_type
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -375,7 +390,9 @@ class ShapeDtypeStruct(metaclass=_Description):
         weak = ", weak_type=True" if self.weak_type else ""
         where = "" if self.sharding is None else f", sharding={self.sharding}"
         dtype = dtypes.long_name(self.dtype)
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{where}{weak})"
+        axes = self.manual_axis_type
+        manual = "" if axes is None else f", manual_axis_type={axes}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{where}{weak}{manual})"
 
 
 # The number of parts of a tuple or list that a message shows.

@@ -84,7 +84,7 @@ def placement(
         *_claims("argument", in_shardings, program.in_avals, arg_names),
         *_claims("result", out_shardings, program.out_avals, ()),
         *(
-            Claim(f"{eqn.primitive}{eqn.source.place()}", value)
+            Claim(f"{eqn.primitive}{eqn.source.place()},", value)
             for eqn, value in shardings_in(program)
         ),
     ]
@@ -142,7 +142,7 @@ def _claims(
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
         if sharding is not None:
             called = repr(names[i]) if i < len(names) else str(i + 1)
-            yield Claim(f"{what} {called}, {aval.long_name()}", sharding)
+            yield Claim(f"{what} {called} with shape {aval.long_name()} and", sharding)
 
 
 def _placement(name: str, claims: Iterable[Claim]) -> Placement | None:
@@ -189,9 +189,9 @@ def _size(place: Sharding | AnyMesh) -> int:
 
 def _mismatch(name: str, a: Claim, b: Claim) -> ShardingError:
     return ShardingError(
-        f"'{name}' runs on one set of devices, in one order, and its shardings name several "
-        "(Received incompatible devices for jitted computation): "
-        f"{a.what}, {_where(a.place)}; {b.what}, {_where(b.place)}"
+        "Received incompatible devices for jitted computation. Got "
+        f"{a.what} {_where(a.place)} and {b.what} {_where(b.place)}: '{name}' runs on one set of "
+        "devices, in one order"
         f"{source.current_location().place()}",
         hint="put the arrays on one mesh with device_put, or pass NumPy arrays, which go anywhere",
     )
@@ -201,7 +201,8 @@ def _where(place: Sharding | AnyMesh) -> str:
     devices = devices_of(place)
     if devices is None:
         return f"on a mesh of {_size(place)} devices"
-    return f"on device{'s' * (len(devices) != 1)} {', '.join(str(d.id) for d in devices)}"
+    platform = str(devices[0].platform).upper()
+    return f"with device ids {[d.id for d in devices]} on platform {platform}"
 
 
 def committed_sharding(x: Any) -> Sharding | None:

@@ -97,8 +97,8 @@ class ShardedFunction(StagedFunction[_P, _R]):
         places = arguments.in_tree.unflatten(range(len(arguments.avals)))
         if places[1]:
             raise ArgumentError(
-                f"'{self.name}' has in_shardings, and takes its arguments by position (it does not "
-                "support kwargs when in_shardings is specified): got "
+                f"'{self.name}' takes its arguments by position: pjit does not support kwargs when "
+                "in_shardings is specified, and it got "
                 f"{', '.join(map(repr, places[1]))} by keyword"
             )
         shardings = _named("in_shardings", self.shardings.ins, places[0])
@@ -108,14 +108,15 @@ class ShardedFunction(StagedFunction[_P, _R]):
             if sharding is None:
                 continue
             sharding.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
-            own = committed_sharding(x)
+            own = committed_sharding(x) or _declared(x)
             if isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding):
                 continue
             if own is not None and not own.is_equivalent_to(sharding, aval.ndim):
                 raise ShardingError(
                     f"the argument {name!r} of '{self.name}', {aval.long_name()}, has "
                     f"{own.spoken()}, and in_shardings has {sharding.spoken()} for it: Sharding "
-                    "passed to jit does not match the sharding on the respective arg",
+                    "passed to jit does not match the sharding on the respective arg. Got jit "
+                    f"sharding: {sharding},\narg sharding: {own}",
                     hint="put it there with device_put",
                 )
         return tuple(shardings)

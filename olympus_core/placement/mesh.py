@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import functools
 import math
 import operator
 import warnings
@@ -71,6 +72,18 @@ def checked_sizes(caller: str, sizes: Any) -> tuple[int, ...]:
     if any(n < 1 for n in checked):
         raise ShardingError(f"{caller} needs axes of 1 device or more, and got {requested!r:.80}")
     return checked
+
+
+class _Shared(abc.ABCMeta):
+    """The class of Mesh: equal meshes are one object."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        mesh = super().__call__(*args, **kwargs)
+        key = cls, mesh.flat_devices, mesh.shape_tuple, mesh.axis_types
+        return _meshes.setdefault(key, mesh)
+
+
+_meshes: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
 class AnyMesh(abc.ABC):
@@ -247,8 +260,9 @@ class AnyMesh(abc.ABC):
                 )
             if names.count(name) > 1:
                 raise ShardingError(
-                    f"{spec} names the axis {name!r} twice: an axis can split one dimension, and a "
-                    f"spec has duplicate entries for `{name}`"
+                    f"{spec} names the axis {name!r} twice: A single NamedSharding spec "
+                    "specification can map every mesh axis to at most one positional dimension, "
+                    f"but {spec} has duplicate entries for `{name}`"
                     f"{source.current_location().place()}"
                 )
 
@@ -273,6 +287,14 @@ class AbstractDevice(NamedTuple):
             f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, "
             f"platform={self.platform})"
         )
+
+
+def _described(devices: Sequence[Any]) -> AbstractDevice | None:
+    """Return the description of devices; None for those without one, and for none."""
+    kind = getattr(devices[0], "device_kind", None) if devices else None
+    if kind is None:
+        return None
+    return AbstractDevice(kind, getattr(devices[0], "num_cores", None), devices[0].platform)
 
 
 class AbstractMesh(AnyMesh):
@@ -301,7 +323,14 @@ class AbstractMesh(AnyMesh):
         self._concrete: weakref.ref[Mesh] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
+        like = functools.partial(AbstractMesh, abstract_device=self.abstract_device)
+        return like, (self.axis_sizes, self.axis_names, self.axis_types)
+
+    def __str__(self) -> str:
+        text, device = super().__str__(), self.abstract_device
+        if not isinstance(device, AbstractDevice):
+            return text
+        return f"{text[:-1]}, {repr(device).removeprefix('AbstractDevice(')}"
 
     @property
     def concrete(self) -> Mesh | None:
@@ -362,7 +391,7 @@ class AbstractMesh(AnyMesh):
         return self._hash
 
 
-class Mesh(AnyMesh):
+class Mesh(AnyMesh, metaclass=_Shared):
     """Devices in an array with a name for each of its axes.
 
     Each axis has the type `AxisType.Auto` unless `axis_types` has another.  Raises ShardingError
@@ -395,7 +424,12 @@ class Mesh(AnyMesh):
         if len(set(self.flat_devices)) != len(self.flat_devices):
             raise ShardingError("Mesh needs each device once, and got one twice")
         self._hash = hash((self.flat_devices, self.shape_tuple, self.axis_types))
-        self._abstract = AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        self._abstract = AbstractMesh(
+            self.axis_sizes,
+            self.axis_names,
+            self.axis_types,
+            abstract_device=_described(self.flat_devices),
+        )
         self._abstract._concrete = weakref.ref(self)
 
     @property

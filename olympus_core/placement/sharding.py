@@ -318,8 +318,10 @@ class Sharding(abc.ABC):
                 raise ShardingError(
                     f"{what} of shape {tuple(shape)} cannot have {self.spoken()}: its dimension "
                     f"{i} has {n} elements, which {self._cutting(i)} cannot cut into {count} "
-                    f"equal parts (it implies that array axis {i} is partitioned {count} times, "
-                    f"but the dimension size is {n}){source.current_location().place()}"
+                    f"equal parts: Sharding {self} implies that array axis {i} is partitioned "
+                    f"{count} times, but the dimension size is {n} (full shape: {tuple(shape)}, "
+                    f"per-dimension tiling factors: {list(counts)} should evenly divide the shape)"
+                    f"{source.current_location().place()}"
                 )
 
     def tiling_of(self, shape: Sequence[int], what: str = "an array") -> Tiling:
@@ -495,8 +497,9 @@ class NamedSharding(Sharding):
             entries = "1 entry" if len(self.spec) == 1 else f"{len(self.spec)} entries"
             raise ShardingError(
                 f"{self.spec} has {entries}, one for each dimension, and {what} "
-                f"has {ndim} (it is only valid for values of rank at least {len(self.spec)}, but "
-                f"was applied to a value of rank {ndim}){source.current_location().place()}",
+                f"has {ndim}. {_annotated(what)}: Sharding {self} is only valid for values of rank "
+                f"at least {len(self.spec)}, but was applied to a value of rank {ndim}"
+                f"{source.current_location().place()}",
                 hint="write P() for a scalar" if ndim == 0 else None,
             )
         return self.spec
@@ -540,8 +543,13 @@ class NamedSharding(Sharding):
         *,
         mesh: AnyMesh | None = None,
         spec: PartitionSpec | Sequence[object] | None = None,
+        memory_kind: str | None = None,
     ) -> NamedSharding:
-        """Return the sharding with another mesh or spec, which may be a sequence of entries."""
+        """Return the sharding with another mesh or spec, which may be a sequence of entries.
+
+        `memory_kind` is None or "device", as for the constructor.
+        """
+        check_memory_kind(memory_kind)
         if spec is not None and not isinstance(spec, PartitionSpec):
             spec = PartitionSpec(*spec)
         return NamedSharding(
@@ -578,6 +586,14 @@ class NamedSharding(Sharding):
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def _annotated(what: str) -> str:
+    """Return the clause that names an array as JAX's messages do."""
+    kinds = {"the argument": "pjit arguments", "result": "pjit outputs"}
+    start = next((kinds[k] for k in kinds if what.startswith(k)), None)
+    start = start or "with_sharding_constraint arguments"
+    return f"One of {start} is incompatible with its sharding annotation"
 
 
 def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
@@ -617,17 +633,13 @@ def in_auto_axes(sharding: Sharding) -> Sharding:
     return NamedSharding(sharding.mesh.update(axis_types=kinds), spec)
 
 
-@functools.lru_cache(maxsize=64)
-def _unsharded(ndim: int) -> NamedSharding:
-    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
-
-
 def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
-    aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
+    axes = x.manual_axis_type
+    varying = frozenset[Any]() if axes is None else axes.varying
+    aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type, varying)
     return aval.with_sharding(typed_sharding(x.sharding, aval.ndim))
 
 
-ShapedArray.unsharded = staticmethod(_unsharded)
 register_aval(ShapeDtypeStruct, _struct_aval)
 
 

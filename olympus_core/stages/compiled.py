@@ -278,8 +278,9 @@ class Compiled(Stage):
     def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Raise SignatureError for arguments of another structure than the compiled one."""
         raise SignatureError(
-            f"'{self.fun_name}' was compiled for arguments of another structure than it was "
-            f"called with.\n  compiled for: {self.in_tree}"
+            f"'{self.fun_name}' was compiled for arguments of another structure: Function compiled "
+            f"with input pytree does not match the input pytree it was called with.\n"
+            f"  compiled for: {self.in_tree}"
             f"\n  called with:  {tree.structure((args, kwargs))}",
             hint=_differing_leaves(self.in_tree, tree.structure((args, kwargs))),
         )

@@ -124,10 +124,11 @@ class Stage:
     def out_info(self) -> Any:
         """The ShapeDtypeStruct of each array of the result, in the structure of the result."""
         s = self.signature
+        shardings = s.out_shardings or [None] * len(s.out_avals)
         return s.out_tree.unflatten(
             [
-                ShapeDtypeStruct(a.shape, a.dtype, sharding=a.explicit, weak_type=a.weak_type)
-                for a in s.out_avals
+                ShapeDtypeStruct(a.shape, a.dtype, sharding=x or a.explicit, weak_type=a.weak_type)
+                for a, x in zip(s.out_avals, shardings, strict=True)
             ]
         )
 

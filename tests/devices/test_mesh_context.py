@@ -114,7 +114,7 @@ def test_a_program_is_retraced_for_another_mesh() -> None:
         assert f(X).sharding.num_devices == 8
     with olympus.set_mesh(mesh_of_four):
         assert f(X).sharding.num_devices == 4
-    with pytest.raises(ArgumentError, match="no mesh around it"):
+    with pytest.raises(ArgumentError, match="requires a non-empty mesh"):
         f(X)
 
 

@@ -358,5 +358,5 @@ def test_the_error_for_another_device_order_has_the_device_numbers() -> None:
     with pytest.raises(ShardingError) as error:
         compiled(is_reversed)
     numbers = range(8)
-    assert f"on devices {', '.join(map(str, reversed(numbers)))}, and the" in str(error.value)
-    assert f"on devices {', '.join(map(str, numbers))}" in str(error.value)
+    assert f"with device ids {[*reversed(numbers)]} on platform CPU, and the" in str(error.value)
+    assert f"with device ids {[*numbers]}" in str(error.value)

@@ -172,7 +172,49 @@ SAME: dict[str, Any] = {
     ),
     "reshard": lambda m, s, n: m.reshard(np.ones(8), n(s.PartitionSpec("x"))).sharding,
     "copy": lambda m, s, n: m.copy_to_host_async([np.ones(2), 3]),
+    "one mesh": lambda m, s, n: (
+        n(s.PartitionSpec()).mesh is n(s.PartitionSpec("x")).mesh,
+        n(s.PartitionSpec()).mesh.abstract_mesh,
+    ),
+    "memory update": lambda m, s, n: n(s.PartitionSpec("x")).update(memory_kind="device"),
+    "other dtype": lambda m, s, n: m.make_array_from_callback(
+        (8,), n(s.PartitionSpec("x")), lambda i: np.ones(8, np.float32)[i], dtype="int32"
+    ),
+    "manual axes": lambda m, s, n: (
+        s.ManualAxisType(varying={"x"}),
+        s.ManualAxisType(varying={"x"}) == s.ManualAxisType(varying=frozenset("x")),
+        s.ManualAxisType(varying={"x"}).update(unreduced={"y"}).reduced,
+        m.ShapeDtypeStruct((8,), "float32", manual_axis_type=s.ManualAxisType(varying={"x"})),
+    ),
+    "overlapping axes": lambda m, s, n: s.ManualAxisType(varying={"x"}, unreduced={"x"}),
+    "manual types": lambda m, s, n: types_inside(m, s, n),
+    "out_info": lambda m, s, n: (
+        m.jit(lambda x: x, out_shardings=n(s.PartitionSpec("x"))).lower(np.ones(8)).out_info,
+        m.jit(lambda x: x, out_shardings=n(s.PartitionSpec("x"))).eval_shape(np.ones(8)),
+    ),
+    "described": lambda m, s, n: m.jit(lambda x: x, in_shardings=n(s.PartitionSpec("x"))).lower(
+        m.ShapeDtypeStruct((8,), "float32", sharding=n(s.PartitionSpec("y")))
+    ),
+    "constraint None": lambda m, s, n: m.lax.with_sharding_constraint(np.ones(8), None),
+    "donated names": lambda m, s, n: m.jit(lambda x: x, donate_argnames="y"),
+    "deleted": lambda m, s, n: [
+        x := m.device_put(np.ones(8), n(s.PartitionSpec("x"))),
+        x.delete(),
+        x + 1,
+    ],
 }
+
+
+def types_inside(m: Any, s: Any, n: Any) -> list[Any]:
+    found: list[Any] = []
+
+    def body(x: Any) -> Any:
+        found.extend([m.typeof(x).manual_axis_type.varying, m.typeof(x).sharding.mesh])
+        return x
+
+    split = s.PartitionSpec("x")
+    m.jit(m.shard_map(body, mesh=n(split).mesh, in_specs=split, out_specs=split))(np.ones(8))
+    return found
 
 
 def outcomes(run: Any) -> tuple[Any, Any]:

@@ -54,7 +54,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     """Return a tree of arrays unchanged, each with its sharding in `shardings`.
 
     `shardings` is a sharding, or a PartitionSpec of the mesh of the context, or a tree prefix of
-    `x` of these and None.  In a traced function it is a constraint on the compiler: the compiler
+    `x` of these.  In a traced function it is a constraint on the compiler: the compiler
     chooses the sharding of a dimension that is `P.UNCONSTRAINED` in the spec, and a dimension that
     the axes do not divide is replicated.  Elsewhere the arrays are put there, as by `device_put`.
 
@@ -79,7 +79,11 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 
 def _constrained(x: Any, sharding: Any) -> Any:
     if sharding is None:
-        return x
+        raise ArgumentError(
+            "One of with_sharding_constraint arguments got sharding None which is not allowed. "
+            "Please only pass `olympus.sharding.Sharding` instances",
+            hint="leave the array out",
+        )
     sharding = entered("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
@@ -112,13 +116,14 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
             )
         return sharding_constraint_p.bind(x, sharding=sharding)
     own = spec_of(aval)
-    entries = (*spec, *[None] * (aval.ndim - len(spec)))
+    entries = (*spec.partitions, *[None] * (aval.ndim - len(spec)))
     if any(
         e is not PartitionSpec.UNCONSTRAINED and e != o for e, o in zip(entries, own, strict=True)
     ):
         raise ShardingAssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh have the type "
-            f"`Explicit`. The array is {aval.long_name()}, and the sharding has {spec}",
+            f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
+            f"provided: {spec}. The array is {aval.long_name()}",
             hint="use olympus.sharding.reshard",
         )
     return x
