@@ -14,6 +14,7 @@ from olympus_cli.builder.reasons import (
     NoLongerBuilt,
     OfBackend,
     OutputChanged,
+    PartChanged,
     Reason,
     RecordUnreadable,
     Unexplained,
@@ -74,6 +75,8 @@ def reasons_to_build(
     for label in record.keys:
         if label not in keys and label not in others:
             return [NoLongerBuilt(label)]
+    if not others and [*keys] != [*record.keys]:  # the bundle has its executables in their order
+        return [PartChanged("backends", ", ".join(record.keys), ", ".join(keys))]
     return [OutputChanged(path) for path in record.damaged]
 
 

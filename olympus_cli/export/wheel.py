@@ -90,8 +90,9 @@ def write_wheel(
         bundle = load(program, native=False) if rows is None else _largest(program, rows)
     if bundle.num_devices > 1:
         raise ArtifactError(
-            f"--format wheel is for programs of one device, and {bundle_path} is for "
-            f"{bundle.num_devices} devices"
+            f"--format wheel is for programs of one device, and {bundle.manifest.name} is for "
+            f"{bundle.num_devices} devices",
+            hint="load its bundle with olympus.artifact.load",
         )
     names = module_name, function_name, version
     module = WheelModule.of(bundle, rows, arguments_with_weights(bundle_path), *names)

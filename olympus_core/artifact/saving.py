@@ -94,7 +94,7 @@ def save(
         versions={"olympus": __version__, **xla.versions()},
         compiler_options=xla.checked_options(compiler_options),
         programs=where,
-        executables=tuple(sorted(stored, key=lambda record: record.member)),
+        executables=tuple(stored),
         members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
         placement=placement,
         callbacks=callbacks_of(programs),

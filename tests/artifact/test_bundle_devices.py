@@ -368,7 +368,7 @@ def test_a_bundle_has_executables_for_gpus_that_are_not_attached(tmp_path: Path)
         "executables/gpu-8xh200.bin": eight,
         "executables/gpu-2x4xh200.bin": hosts,
     }
-    assert repr(loaded).endswith("8 devices, for cpu, gpu 2x4xh200, gpu 8xh200>")
+    assert repr(loaded).endswith("8 devices, for cpu, gpu 8xh200, gpu 2x4xh200>")
     np.testing.assert_allclose(loaded.compiled()(X, W)["y"], expected(), rtol=1e-5, atol=1e-5)
     with pytest.raises(BackendError, match="this machine has no GPU to run on"):
         loaded.compiled(eight)

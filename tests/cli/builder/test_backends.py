@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from olympus import artifact
 from olympus_cli.builder.plan import Options
 from olympus_cli.spec.backends import named_backend
 from olympus_cli.spec.project import load_project
 from tests.documents.documents import has_gpu_compiler
+from tests.marks import needs_tpu_compiler
 
 Invoke = Callable[..., Result]
 
@@ -200,3 +202,23 @@ def test_a_program_larger_than_its_device_is_a_warning(folder: Path, invoke: Inv
     shown = invoke("compile", "big").stdout
     assert "fits            small: no" in shown
     assert f"warning: {text}" in shown
+
+
+@needs_tpu_compiler
+def test_the_bundle_has_its_executables_in_the_order_of_backends(
+    folder: Path, invoke: Invoke
+) -> None:
+    (folder / "m.py").write_text(PROGRAM)
+    rebuilt = "backends: tpu-v6e, tpu-v5e, cpu -> tpu-v5e, cpu, tpu-v6e"
+    for backends, reason in (
+        (["tpu:v6e", "tpu:v5e", "cpu"], "it has not been built before"),
+        (["tpu:v5e", "cpu", "tpu:v6e"], rebuilt),
+    ):
+        toml = TOML.partition("\n\n")[0].replace('["cpu", "tpu:v6e"]', json.dumps(backends))
+        (folder / "olympus.toml").write_text(toml)
+        both = targets(invoke("build", "--json"), 0)["both"]
+        assert (both["status"], both["reason"]) == ("built", reason)
+        executables = artifact.load(folder / "build/both/both.olympus").executables
+        names = [":".join(filter(None, (x.backend, x.device))) for x in executables]
+        assert names == backends
+    assert targets(invoke("build", "--json"), 0)["both"]["status"] == "fresh"
