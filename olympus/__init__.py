@@ -158,6 +158,9 @@ if _typing.TYPE_CHECKING:
     from olympus import typing as typing
     from olympus import verification as verification
     from olympus import version as version
+    from olympus.sharding import get_abstract_mesh as get_abstract_mesh
+    from olympus.sharding import get_mesh as get_mesh
+    from olympus.sharding import use_abstract_mesh as use_abstract_mesh
     from olympus_core.api.forward_backward import fwd_and_bwd as fwd_and_bwd
     from olympus_core.api.forward_backward import named_call as named_call
     from olympus_core.control.custom_gradient import custom_gradient as custom_gradient
@@ -200,6 +203,7 @@ else:
         "verification",
         "version",
         elsewhere={
+            "olympus.sharding": ("get_abstract_mesh", "get_mesh", "use_abstract_mesh"),
             "olympus_core.api.forward_backward": ("fwd_and_bwd", "named_call"),
             "olympus_core.control.custom_gradient": ("custom_gradient",),
             "olympus_core.library.host_arrays": ("make_array_from_process_local_data",),

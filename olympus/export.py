@@ -3,6 +3,7 @@
 from olympus_core.base.dimensions.expression import SymbolicDim as SymbolicDim
 from olympus_core.base.dimensions.expression import is_symbolic_dim as is_symbolic_dim
 from olympus_core.base.dimensions.scope import SymbolicScope as SymbolicScope
+from olympus_core.base.dimensions.shapes import symbolic_dim_bounds as symbolic_dim_bounds
 from olympus_core.base.dimensions.shapes import symbolic_shape as symbolic_shape
 from olympus_core.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from olympus_core.export.exported import Exported as Exported

@@ -47,6 +47,8 @@ if _typing.TYPE_CHECKING:
     from olympus_core.library.scipy.special.faddeeva import owens_t as owens_t
     from olympus_core.library.scipy.special.faddeeva import wofz as wofz
     from olympus_core.library.scipy.special.harmonics import sph_harm_y as sph_harm_y
+    from olympus_core.library.scipy.special.hypergeometric import hyp1f1 as hyp1f1
+    from olympus_core.library.scipy.special.hypergeometric import hyp2f1 as hyp2f1
     from olympus_core.library.scipy.special.integrals import bernoulli as bernoulli
     from olympus_core.library.scipy.special.integrals import dawsn as dawsn
     from olympus_core.library.scipy.special.integrals import erfcx as erfcx
@@ -62,6 +64,7 @@ else:
         __name__,
         elsewhere={
             "olympus_core.library.scipy.special.harmonics": ("sph_harm_y",),
+            "olympus_core.library.scipy.special.hypergeometric": ("hyp1f1", "hyp2f1"),
             "olympus_core.library.scipy.special.inverses": ("erfcinv",),
             "olympus_core.library.scipy.special.faddeeva": ("bessel_jn", "owens_t", "wofz"),
             "olympus_core.library.scipy.special.integrals": (

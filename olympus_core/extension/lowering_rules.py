@@ -199,3 +199,22 @@ def shape_tensor(sizes: Sequence[int]) -> ir.Value:
     >>> shape_tensor([2, 3])
     """
     return mlir.constant(np.asarray(sizes, np.int32))
+
+
+def module_to_string(module: ir.Module, enable_debug_info: bool | None = None) -> str:
+    """Return a module as text, without source locations if `enable_debug_info` is False.
+
+    >>> module_to_string(jit(sin).lower(1.0).compiler_ir(), enable_debug_info=False)[:6]
+    'module'
+    """
+    text: str = module.operation.get_asm(enable_debug_info=enable_debug_info is not False)
+    return text
+
+
+def module_to_bytecode(module: ir.Module) -> bytes:
+    """Return a module as MLIR bytecode.
+
+    >>> module_to_bytecode(jit(sin).lower(1.0).compiler_ir())[:4]
+    b'ML\xefR'
+    """
+    return mlir.bytecode(module)

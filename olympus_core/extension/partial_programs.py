@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import ArgumentError
 from olympus_core.extension.linear_util import results_of
 from olympus_core.ir.dce_cse import live
 from olympus_core.ir.olympuspr import Olympuspr
@@ -115,3 +116,25 @@ def trace_to_jaxpr_nounits(
 
 def _is_of(staging: LinearTrace, x: Any) -> bool:
     return x.__class__ is StagedTracer and x.owner is staging
+
+
+def close_jaxpr(jaxpr: Olympuspr) -> Olympuspr:
+    """Return a program without constants as a closed one, which is the program.
+
+    Raises ArgumentError for a program with constants.
+
+    >>> close_jaxpr(make_jaxpr(lambda x: x)(1.0).jaxpr).consts
+    ()
+    """
+    if jaxpr.constvars:
+        raise ArgumentError(f"close_jaxpr: the program has {len(jaxpr.constvars)} constants")
+    return jaxpr
+
+
+def convert_constvars_jaxpr(jaxpr: Olympuspr) -> Olympuspr:
+    """Return a program whose first inputs are its constants.
+
+    >>> convert_constvars_jaxpr(make_jaxpr(lambda x: x)(1.0).jaxpr).constvars
+    ()
+    """
+    return Olympuspr((*jaxpr.constvars, *jaxpr.invars), jaxpr.eqns, jaxpr.outvars)

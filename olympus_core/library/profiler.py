@@ -16,12 +16,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from olympus_core.base.errors import BackendError, UnsupportedError
-from olympus_core.xla.runtime.profiler import profiler_module
+from olympus_core.base.errors import ArgumentError, BackendError, UnsupportedError
+from olympus_core.xla import devices
+from olympus_core.xla.runtime.profiler import profile_data_module, profiler_module
 
 _native = profiler_module()
 
 ProfileOptions = _native.ProfileOptions
+_data = profile_data_module()
+ProfileData, ProfileEvent = _data.ProfileData, _data.ProfileEvent
+ProfileLine, ProfilePlane = _data.ProfileLine, _data.ProfilePlane
 
 
 class _Running(NamedTuple):
@@ -151,3 +155,51 @@ def trace(
         yield
     finally:
         stop_trace()
+
+
+_servers: list[Any] = []
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Start a server on a port, from which TensorBoard records this process, and return it.
+
+    requires_backend: start the runtime of the CPU first.  Raises ArgumentError if a server of the
+    process is running.
+
+    >>> server = start_server(9012)
+    """
+    if _servers:
+        raise ArgumentError("only one profiler server can be active at a time: call stop_server")
+    if requires_backend:
+        devices(None)
+    _servers.append(_native.start_server(port))
+    return _servers[0]
+
+
+def stop_server() -> None:
+    """Stop the server of this process; raise ArgumentError if none is running.
+
+    >>> stop_server()
+    """
+    if not _servers:
+        raise ArgumentError("no active profiler server: call start_server")
+    _servers.clear()
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """Return the live arrays and programs of a platform as a compressed profile of `pprof`.
+
+    >>> device_memory_profile()[:2]
+    b'\x1f\x8b'
+    """
+    return gzip.compress(devices(backend)[0].client.heap_profile())
+
+
+def save_device_memory_profile(
+    filename: str | os.PathLike[str], backend: str | None = None
+) -> None:
+    """Write `device_memory_profile` to a file.
+
+    >>> save_device_memory_profile("memory.prof")
+    """
+    Path(filename).write_bytes(device_memory_profile(backend))

@@ -397,6 +397,14 @@ def _portable_at(module: ir.Module, version: str) -> bytes:
             ) from None
 
 
+def interchange() -> ModuleType:
+    """Return jaxlib's functions from modules as bytes to modules in other forms."""
+    from jaxlib import _jax
+
+    functions: ModuleType = _jax.mlir
+    return functions
+
+
 def without_locations(module: ir.Module) -> ir.Module:
     """Return a copy of the module without source locations."""
     from jaxlib.mlir import passmanager

@@ -251,3 +251,36 @@ def test_logarithms_and_polynomials_of_lax() -> None:
     for function in (lax.log2, lax.one_minus_square, lambda x: lax.polynomial(x, [1, 2])):
         with pytest.raises(TypeError):
             function(np.asarray([True]))
+
+
+CONFLUENT = np.asarray(list(itertools.product(
+    [-2.5, -2.0, -0.5, 0.3, 1.0, 2.5], [0.4, 1.0, 5.5],
+    [-120.0, -60.0, -20.0, -3.0, -0.5, 0.0, 0.1, 2.0, 10.0, 45.0, 70.0],
+)), np.float32).T  # fmt: skip
+GAUSS = np.asarray(list(itertools.product(
+    [-2.0, 0.3, 1.0, 2.5], [-0.5, 0.7, 1.0], [0.6, 1.5, 4.0],
+    [-30.0, -3.0, -1.0, -0.5, 0.0, 0.2, 0.7, 0.95, 1.0],
+)), np.float32).T  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "tolerance"), [("hyp1f1", CONFLUENT, 3e-4), ("hyp2f1", GAUSS, 5e-5)]
+)
+def test_hypergeometric_functions(name: str, operands: Any, tolerance: float) -> None:
+    mine = getattr(ox.scipy.special, name)
+    with np.errstate(over="ignore"):
+        want = getattr(scipy.special, name)(*operands.astype(np.float64)).astype(np.float32)
+    got = np.asarray(ox.jit(mine)(*operands))
+    ordinary = (np.abs(want) < 1e30) & (np.abs(want) > 1e-30)
+    assert np.allclose(got[ordinary], want[ordinary], rtol=tolerance, atol=1e-6)
+    assert np.isinf(got[np.isinf(want)]).all()
+    point = (0.7, 1.3, 2.1, 0.4)[: len(operands)]
+    for place in range(len(point)):
+        step = 1e-5 * np.eye(len(point))[place]
+        exact = getattr(scipy.special, name)
+        slope = (exact(*(point + step)) - exact(*(point - step))) / 2e-5
+        assert np.isclose(ox.grad(mine, argnums=place)(*point), slope, rtol=1e-4)
+    assert repr(mine(*(1 for _ in point[1:]), 0)) == "Array(1., dtype=float32, weak_type=True)"
+    assert mine(*(np.float16(1) for _ in point[1:]), np.float16(0)).dtype == np.float16
+    with pytest.raises(TypeError, match=r"complex|c64"):
+        mine(*point[1:], 1j)

@@ -1,6 +1,7 @@
 """Derivatives with respect to sparse arrays."""
 
 from olympus_core.library.sparse.derivatives import grad as grad
+from olympus_core.library.sparse.derivatives import is_sparse as is_sparse
 from olympus_core.library.sparse.derivatives import jacfwd as jacfwd
 from olympus_core.library.sparse.derivatives import jacobian as jacobian
 from olympus_core.library.sparse.derivatives import jacrev as jacrev

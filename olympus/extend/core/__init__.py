@@ -8,6 +8,8 @@ from olympus_core.base.errors import (
 )
 from olympus_core.base.errors import InternalError as _InternalError
 from olympus_core.extension.api_util import DebugInfo as DebugInfo
+from olympus_core.extension.effects import Effect as Effect
+from olympus_core.extension.effects import Effects as Effects
 from olympus_core.extension.surroundings import Token as Token
 from olympus_core.extension.surroundings import TraceTag as TraceTag
 from olympus_core.extension.surroundings import array_types as array_types

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from olympus_core.base.dimensions.expression import SymbolicDim
 from olympus_core.base.dimensions.parsing import Size, parsed_shape
 from olympus_core.base.dimensions.scope import SymbolicScope
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import DTypeError, ShapeError
 
 
 def symbolic_shape(
@@ -39,3 +40,19 @@ def symbolic_shape(
     elif constraints:
         raise ShapeError("Cannot specify both a `scope` and `constraints`.")
     return parsed_shape(shape_spec, scope, like)
+
+
+def symbolic_dim_bounds(dimension: Size) -> tuple[float, float]:
+    """Return the least and the greatest value of a size that its constraints allow.
+
+    They are -inf and inf where no bound is known.  Raises TypeError for what is no size.
+
+    >>> (b,) = symbolic_shape("b", constraints=["b <= 8"])
+    >>> symbolic_dim_bounds(2 * b + 1)
+    (3, 17)
+    """
+    if isinstance(dimension, SymbolicDim):
+        return dimension.scope.bounds(dimension)
+    if isinstance(dimension, bool) or not isinstance(dimension, int):
+        raise DTypeError(f"symbolic_dim_bounds needs an integer or a symbolic size: {dimension!r}")
+    return dimension, dimension

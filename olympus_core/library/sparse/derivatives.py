@@ -15,21 +15,26 @@ from olympus_core.transforms.jacobians import jacfwd as dense_jacfwd
 from olympus_core.transforms.jacobians import jacrev as dense_jacrev
 
 
-def _is_sparse(x: Any) -> bool:
+def is_sparse(x: Any) -> bool:
+    """Return True for a sparse array.
+
+    >>> is_sparse(array([1.0]))
+    False
+    """
     return isinstance(x, JAXSparse)
 
 
 def _data(arg: Any) -> Any:
     """Return a tree with the data of sparse arrays in their places."""
-    return tree.map(lambda x: x.data if _is_sparse(x) else x, arg, is_leaf=_is_sparse)
+    return tree.map(lambda x: x.data if is_sparse(x) else x, arg, is_leaf=is_sparse)
 
 
 def _with(arg: Any, data: Any) -> Any:
     """Return a tree with other data in its sparse arrays, and other dense leaves."""
-    leaves, treedef = tree.flatten(arg, is_leaf=_is_sparse)
+    leaves, treedef = tree.flatten(arg, is_leaf=is_sparse)
     new = treedef.flatten_up_to(data)
     return treedef.unflatten(
-        [_replaced(x, v) if _is_sparse(x) else v for x, v in zip(leaves, new, strict=True)]
+        [_replaced(x, v) if is_sparse(x) else v for x, v in zip(leaves, new, strict=True)]
     )
 
 

@@ -112,6 +112,14 @@ def profiler_module() -> Any:
     return jaxlib._profiler
 
 
+@functools.cache
+def profile_data_module() -> Any:
+    """Return the module with the classes that read recordings."""
+    import jaxlib._profile_data
+
+    return jaxlib._profile_data
+
+
 def _options(profiler: Any) -> Any:
     options = profiler.ProfileOptions()
     options.host_tracer_level = _ALL
