@@ -45,8 +45,11 @@ def result_handler(place: OneDevice) -> Any:
         return _jax.array_result_handler(aval, place, True)
 
 
-class _Dispatch(NamedTuple):
-    """The data of a call that jaxlib makes without Python; it reads these fields by name."""
+class Dispatch(NamedTuple):
+    """The data of a call that jaxlib makes without Python; it reads these fields by name.
+
+    The buffers `const_args` precede the arguments of the call.
+    """
 
     xla_executable: Any
     out_pytree_def: Any
@@ -56,14 +59,46 @@ class _Dispatch(NamedTuple):
     out_committed: tuple[bool, ...]
     kept_var_bitvec: tuple[bool, ...]
     in_device_local_layouts: tuple[None, ...]
-    const_args: tuple[()] = ()
+    const_args: tuple[Any, ...] = ()
 
 
 _registry = _jax.pytree.default_registry()
 _states: list[Any] = []
 
 
-def _set_states() -> None:
+def dispatch(
+    raw: Any,
+    place: OneDevice,
+    num_arguments: int,
+    structure: Any,
+    results: Sequence[ArrayType],
+    constants: tuple[Any, ...] = (),
+) -> Dispatch:
+    """Return the data of calls with this number of arguments on the device of `place`.
+
+    `structure` rebuilds the result of a call from the buffers of `results`.
+    """
+    count = len(constants) + num_arguments
+    return Dispatch(
+        raw,
+        structure,
+        (place,) * count,
+        (place,) * len(results),
+        tuple(results),
+        (True,) * len(results),
+        (True,) * count,
+        (None,) * count,
+        constants,
+    )
+
+
+def widens() -> bool:
+    """Return True if jaxlib keeps the 64 bits of NumPy values and Python scalars in a call."""
+    config = sys.modules.get("jax._src.config")
+    return bool(_states[1].value if config is None else config.enable_x64.value)
+
+
+def set_states() -> None:
     """Set the switches that jaxlib reads in a call, as they are by default; JAX sets them too."""
     if _states or "jax._src.config" in sys.modules:
         return
@@ -95,18 +130,9 @@ def dispatched(
     jaxlib does not narrow, in the order of the executable; it makes later calls itself. Both return
     a buffer for each of `results`. The executable may not write over its arguments.
     """
-    _set_states()
+    set_states()
     _, structure = _registry.flatten((0,) * len(results))
-    data = _Dispatch(
-        raw,
-        structure,
-        (place,) * num_arguments,
-        (place,) * len(results),
-        tuple(results),
-        (True,) * len(results),
-        (True,) * num_arguments,
-        (None,) * num_arguments,
-    )
+    data = dispatch(raw, place, num_arguments, structure, results)
 
     def first(*arrays: Any) -> tuple[Any, ...]:
         return run(*arrays), data if is_known(arrays) else None, False

@@ -19,6 +19,7 @@ from olympus_core.execution.spmd import on_context_mesh, typed_results
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
+from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
 from olympus_core.jit.sharded_calling import (
     ArrayShardings,
     ShardedFunction,
@@ -112,6 +113,10 @@ class Jit(StagedFunction[_P, _R]):
         traced, has_references = self.trace_references(args, kwargs)
         result = traced.out_info[1] if has_references else traced.out_info
         return tree.map(_struct, result)
+
+
+class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):
+    """The function that `jit` returns if calls may be direct."""
 
 
 class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
@@ -233,7 +238,7 @@ def jit(
     if where is not None:
         in_shardings = out_shardings = where
     if in_shardings is None and out_shardings is None:
-        return Jit(fun, options)
+        return DirectJit(fun, options) if may_be_direct(options) else Jit(fun, options)
     return ShardedJit(fun, options, Shardings.of(in_shardings, out_shardings))
 
 

@@ -347,3 +347,4 @@ def _aval(x: DeviceArray) -> ShapedArray:
 
 
 register_aval(DeviceArray, _aval)
+xla.register_array(DeviceArray)

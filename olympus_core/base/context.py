@@ -124,6 +124,48 @@ def surroundings() -> tuple[Any, ...]:
     return _surroundings(state)
 
 
+#: values that change how a program is called, and not the program
+_CALLS = ("debug_infs", "debug_nans", "transfer_guard_host_to_device")
+#: values on which only the locations of a program depend
+_LOCATIONS = ("scope", "source")
+
+_FOLLOWED = frozenset(
+    [n for n, mark in _MARKS.items() if (mark.traced and n not in _LOCATIONS) or n in _CALLS]
+)
+
+_conditions: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*sorted(_FOLLOWED))
+
+
+def call_conditions() -> tuple[Any, ...]:
+    """Return all values, besides the arguments, that the call of a staged function depends on."""
+    return _conditions(state)
+
+
+def process_conditions() -> tuple[Any, ...]:
+    """Return the `call_conditions` of a thread that is in no context."""
+    return _conditions(Context)
+
+
+def _ignore(_: Any = None) -> None:
+    """Follow no change."""
+
+
+class _Followers:
+    """The functions to call when a value of the thread, or of the process, has changed.
+
+    `enter_trace` is called for a trace that becomes current, and `leave_trace` with its result when
+    the previous one is current again.
+    """
+
+    thread: Callable[[], None] = staticmethod(_ignore)
+    process: Callable[[], None] = staticmethod(_ignore)
+    enter_trace: Callable[[], Any] = staticmethod(_ignore)
+    leave_trace: Callable[[Any], None] = staticmethod(_ignore)
+
+
+followers = _Followers()
+
+
 _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 #: the switches with names for values; the others, except the precision, are True or False
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -153,6 +195,7 @@ def checked(name: str, value: Any) -> Any:
 def set_process(name: str, value: Any) -> None:
     """Set a switch for every thread that is not in a context that sets it."""
     setattr(Context, name, value)
+    followers.process()
 
 
 @contextlib.contextmanager
@@ -160,6 +203,9 @@ def switched(name: str, value: Any) -> Iterator[None]:
     """Within the context, set a switch to a value, which is checked, in this thread."""
     old = vars(state).get(name, _UNSET)
     setattr(state, name, value)
+    is_followed = name in _FOLLOWED
+    if is_followed:
+        followers.thread()
     try:
         yield
     finally:
@@ -167,12 +213,15 @@ def switched(name: str, value: Any) -> Iterator[None]:
             delattr(state, name)
         else:
             setattr(state, name, old)
+        if is_followed:
+            followers.thread()
 
 
 def enter_mesh(owner: object, mesh: Any, before: Any) -> None:
     """Set the mesh until `leave_mesh(owner)`, which restores the previous one."""
     state.mesh_contexts = (*state.mesh_contexts, (owner, before))
     state.mesh = mesh
+    followers.thread()
 
 
 def leave_mesh(owner: object) -> bool:
@@ -190,6 +239,7 @@ def leave_mesh(owner: object) -> bool:
     else:
         state.mesh = before
     state.mesh_contexts = (*contexts[:place], *inner)
+    followers.thread()
     return True
 
 

@@ -74,9 +74,20 @@ IsLeaf = Callable[[Any], bool] | None
 _T = TypeVar("_T")
 _Class = TypeVar("_Class", bound=type)
 
-registry = _pytree.PyTreeRegistry(
-    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
-)
+
+def _new_registry() -> Any:
+    return _pytree.PyTreeRegistry(
+        enable_none=True,
+        enable_tuple=True,
+        enable_namedtuple=True,
+        enable_list=True,
+        enable_dict=True,
+    )
+
+
+registry = _new_registry()
+#: the registry of the arguments of direct calls: arrays are containers of buffers in it
+call_registry = _new_registry()
 #: the class of arrays of random keys, which are leaves to users: it registers itself
 key_class: type | None = None
 # the name for pickling: a structure is pickled with a reference to its registry
@@ -261,6 +272,7 @@ def register_node(
     """
     with _new(nodetype):
         registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+        call_registry.register_node(nodetype, flatten_func, unflatten_func)
     _registered.add(nodetype)
 
 
@@ -336,7 +348,8 @@ def register_dataclass(
     if both:
         raise TreeError(f"register_dataclass: fields are data or static, and not both: {both}")
     with _new(nodetype):
-        registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+        for each in (registry, call_registry):
+            each.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
 
 

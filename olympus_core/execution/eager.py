@@ -65,6 +65,7 @@ class _Direct:
     def __init__(
         self, executable: xla.Executable, fast: Callable[..., Sequence[xla.Buffer]]
     ) -> None:
+        self.executable = executable
         self.execute = executable.execute
         self._fast = fast
 
@@ -236,6 +237,15 @@ _operation = functools.cache(_compile)
 #: programs come and go with the functions that they are traced from, and each holds its code
 _program = functools.lru_cache(maxsize=4096)(_compile)
 _on_devices = functools.lru_cache(maxsize=4096)(_compile_on)
+
+
+def plain_program(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> tuple[xla.Executable, tuple[ShapedArray, ...]] | None:
+    """Return the program of a call, and the types of its results; None if jaxlib cannot call it."""
+    avals = tuple([get_aval(x) for x in args])
+    runner, out_avals, _ = _program(primitive, avals, tuple(params.items()))
+    return (runner.executable, out_avals) if isinstance(runner, _Direct) else None
 
 
 def clear_cache() -> None:

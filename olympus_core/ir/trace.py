@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from olympus_core.base.context import Context, set_process, state
+from olympus_core.base.context import Context, followers, set_process, state
 
 if TYPE_CHECKING:
     from olympus_core.ir.primitive import Primitive
@@ -83,7 +83,7 @@ def is_eager() -> bool:
 class using_trace:
     """A context in which `trace` is current."""
 
-    __slots__ = ("old", "trace")
+    __slots__ = ("followed", "old", "trace")
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -91,10 +91,12 @@ class using_trace:
     def __enter__(self) -> Trace:
         self.old = state.trace
         state.trace = self.trace
+        self.followed = followers.enter_trace()
         return self.trace
 
     def __exit__(self, *exc: object) -> None:
         state.trace = self.old
+        followers.leave_trace(self.followed)
 
 
 def axes() -> Axes:

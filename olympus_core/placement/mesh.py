@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from olympus_core.base import source
-from olympus_core.base.context import state
+from olympus_core.base.context import followers, state
 from olympus_core.base.errors import ArgumentError, ShardingError
 
 if TYPE_CHECKING:
@@ -487,6 +487,7 @@ class Mesh(AnyMesh, metaclass=_Shared):
             stacklevel=2,
         )
         state.entered_meshes = (*state.entered_meshes, self)
+        followers.thread()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -494,6 +495,7 @@ class Mesh(AnyMesh, metaclass=_Shared):
         last = next((i for i in reversed(range(len(entered))) if entered[i] is self), None)
         if last is not None:
             state.entered_meshes = (*entered[:last], *entered[last + 1 :])
+            followers.thread()
 
     def update(
         self,

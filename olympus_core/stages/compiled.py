@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,7 +30,6 @@ from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 from olympus_core.stages.interface import Interface, Stage
-from olympus_runtime.buffers import is_wide
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
@@ -51,14 +49,13 @@ _SCALARS: dict[Any, type] = {
 
 _NUMPY = (np.ndarray, np.generic)
 
-_SMALL = 4096  # bytes of an array whose copy takes less time than a step in Python
 _MAX_NAMES = 6  # the most arguments in a message
 
 
 class _Input:
     """An argument of a compiled program, and the values of it that need no conversion."""
 
-    __slots__ = ("aval", "donated", "dtype", "is_small", "last", "scalars", "shape", "twin")
+    __slots__ = ("aval", "donated", "dtype", "last", "scalars", "shape", "twin")
 
     def __init__(self, aval: ShapedArray, donated: bool) -> None:
         self.aval = aval
@@ -67,8 +64,6 @@ class _Input:
         python = _SCALARS.get(aval.dtype, aval.dtype.type)
         self.scalars = () if aval.shape else (python, aval.dtype.type)
         self.donated = donated
-        # jaxlib may narrow an array of 64 bits
-        self.is_small = not is_wide(aval.dtype) and _bytes(aval) <= _SMALL
         self.last: tuple[Any, Any] = (None, None)
 
     def put(self, x: Any) -> xla.Buffer:
@@ -80,10 +75,6 @@ class _Input:
         if not self.donated:
             self.last = x, buffer
         return buffer
-
-
-def _bytes(aval: ShapedArray) -> int:
-    return math.prod(aval.shape) * aval.dtype.itemsize
 
 
 def _has_type(x: Any, aval: ShapedArray) -> bool:
@@ -138,9 +129,6 @@ class Compiled(Stage):
         self._single_out = signature.out_tree == tree.structure(0)
         self._run, self._handlers = executable.run, executable.handlers
         self._memory: Memory | None = None
-        self._fast: Callable[..., Sequence[xla.Buffer]] | None = None
-        if isinstance(executable, xla.Executable) and executable.is_plain and not donated:
-            self._fast = executable.dispatched(len(avals), signature.out_avals, self._is_known)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments of the compiled types.
@@ -155,10 +143,7 @@ class Compiled(Stage):
         if inputs is None:
             inputs = self._buffers(args, kwargs)
         try:
-            if self._fast is not None:
-                outs = self._fast(*inputs)
-            else:
-                outs = self._run(inputs).consume_with_handlers(self._handlers)
+            outs = self._run(inputs).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
             raise self._refused(xla.execution_error(e), args, kwargs) from None
         if state.debug_nans or state.debug_infs:
@@ -195,19 +180,9 @@ class Compiled(Stage):
         buffers = self._quick(leaves)
         return self._check(leaves) if buffers is None else buffers
 
-    def _is_known(self, inputs: Sequence[Any]) -> bool:
-        """Return True for arguments that jaxlib uses as they are: those on the device."""
-        assert isinstance(self.executable, xla.Executable)
-        device = self.executable.device
-        return all(isinstance(x, _NUMPY) or xla.device_of(x) is device for x in inputs)
-
     def _quick(self, args: Sequence[Any]) -> list[Any] | None:
-        """Return the inputs for arguments that need no conversion; None if any other is given.
-
-        They are buffers, and, for `_fast`, small arrays and scalars that nothing changes.
-        """
+        """Return the buffers of arguments that need no conversion; None if any other is given."""
         buffers: list[Any] = []
-        is_fast = self._fast is not None
         for x, parameter in zip(args, self._inputs, strict=True):
             if x.__class__ is DeviceArray:
                 if x.aval is not parameter.aval and x.aval is not parameter.twin:
@@ -216,14 +191,8 @@ class Compiled(Stage):
             elif x.__class__ is np.ndarray:
                 if x.dtype != parameter.dtype or x.shape != parameter.shape:
                     return None
-                if is_fast and parameter.is_small:
-                    buffers.append(x.copy())
-                else:
-                    buffers.append(xla.put(x))
+                buffers.append(xla.put(x))
             elif x.__class__ in parameter.scalars:
-                if is_fast and parameter.is_small and isinstance(x, np.generic):
-                    buffers.append(x)
-                    continue
                 last, buffer = parameter.last
                 try:
                     buffers.append(buffer if x is last else parameter.put(x))

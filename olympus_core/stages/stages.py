@@ -33,6 +33,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.host_function import HostCallee
 from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
+from olympus_core.stages.direct_compiled import compiled_here
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
 from olympus_core.xla.runtime.program_formats import refined
 
@@ -594,7 +595,7 @@ class Lowered(Stage):
         s = self.signature
         if where is None:
             if self.target.backend == "cpu":
-                return Compiled(s, executable, self.target, self)
+                return compiled_here(s, executable, self.target, self)
             if isinstance(executable, xla.CompileOnlyExecutable):
                 return AbsentCompiled(s, executable, self.target, self)
             where = on_first_device(self.target)

@@ -28,6 +28,7 @@ from olympus_core.xla.proto.serialized import canonical, described
 from olympus_core.xla.proto.tpu_executable import optimized_module
 from olympus_core.xla.runtime.arrays import put, result_handler, sharding_on
 from olympus_core.xla.runtime.cpu import cpu_client
+from olympus_core.xla.runtime.direct_calls import direct_data
 from olympus_core.xla.runtime.hlo_conversion import numbers
 from olympus_core.xla.runtime.host_calls import HostCalls, starter
 from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
@@ -264,6 +265,16 @@ class Executable(_Program):
             return dispatched(self._raw, place, num_arguments, results, run, is_known)
         except (TypeError, ValueError, AttributeError):  # another version of jaxlib
             return None
+
+    def direct_data(
+        self,
+        num_arguments: int,
+        structure: Any,
+        results: Sequence[Any],
+        constants: tuple[Buffer, ...] = (),
+    ) -> Any:
+        """Return the data of direct calls of this program, which is plain; see `direct_call`."""
+        return direct_data(self._raw, self.device, num_arguments, structure, results, constants)
 
     def execute(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on Buffers in the order of the parameters; the outputs may still be computing.

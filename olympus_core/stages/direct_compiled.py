@@ -1,0 +1,75 @@
+"""A compiled program that jaxlib calls without Python, after the first call of each kind."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from olympus_core import xla
+from olympus_core.base import tree
+from olympus_core.execution.direct_programs import is_undisturbed, program_data
+from olympus_core.stages.compiled import Compiled
+from olympus_core.stages.interface import Interface
+
+if TYPE_CHECKING:
+    from olympus_core.stages.stages import Lowered
+
+
+def compiled_here(
+    signature: Interface,
+    executable: xla.Executable | xla.CompileOnlyExecutable,
+    target: xla.Target,
+    lowered: Lowered,
+) -> Compiled:
+    """Return a program for one device, called directly if it only runs and donates nothing."""
+    if isinstance(executable, xla.Executable) and executable.is_plain and not signature.donated:
+        return DirectCompiled(signature, executable, target, lowered)
+    return Compiled(signature, executable, target, lowered)
+
+
+class DirectCompiled(Compiled):
+    """A compiled program without side effects and donated arguments.
+
+    `__call__` is an attribute of the object: a function of jaxlib, which calls `_missed` for the
+    first arguments of each kind.
+    """
+
+    __slots__ = ("__call__",)
+
+    def __init__(
+        self,
+        signature: Interface,
+        executable: xla.Executable,
+        target: xla.Target,
+        lowered: Lowered | None = None,
+    ) -> None:
+        super().__init__(signature, executable, target, lowered)
+        # not a cycle: the memory of a program that nothing refers to is freed at once
+        own = weakref.ref(self)
+
+        def missed(*args: Any, **kwargs: Any) -> xla.Missed:
+            compiled = own() or DirectCompiled(signature, executable, target, lowered)
+            return compiled._missed(executable, args, kwargs)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return missed(*args, **kwargs)[0]
+
+        self.__call__ = xla.direct_call(  # type: ignore[method-assign]
+            self.fun_name, run, missed
+        )
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def _missed(
+        self, executable: xla.Executable, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> xla.Missed:
+        """Return the result of a call, and the data of later calls of its kind if there are any."""
+        result = Compiled.__call__(self, *args, **kwargs)
+        if not is_undisturbed():
+            return result, None, False
+        leaves = tree.leaves((args, kwargs))
+        signature = self.signature
+        data = program_data(executable, (), leaves, signature.out_tree, signature.out_avals)
+        return result, data, False
