@@ -29,11 +29,20 @@ STAGES = {
     "ops": ("operations in the lowered module", ONE),
 }
 IMPORT = {"import": ("import", MILLI), "memory": ("peak memory after import", MEGA)}
+_ARGUMENTS = {
+    "device": "call x + y, arrays on the device",
+    "device/tree": "call x + y, a dict of arrays on the device",
+    "device/100": "call x + y, 100 arrays on the device",
+    "numpy": "call x + y, NumPy arrays",
+    "numpy/tree": "call x + y, a dict of NumPy arrays",
+    "numpy/100": "call x + y, 100 NumPy arrays",
+    "python": "call x + y, the same Python scalars",
+    "fresh": "call x + y, other Python scalars each time",
+}
 CALL = {
-    "device": ("call x + y, arrays on the device", MICRO),
-    "numpy": ("call x + y, NumPy arrays", MICRO),
-    "python": ("call x + y, the same Python scalars", MICRO),
-    "fresh": ("call x + y, other Python scalars each time", MICRO),
+    f"{kind}{form}": (f"{title}{text}", MICRO)
+    for kind, title in _ARGUMENTS.items()
+    for form, text in (("", ""), ("/jit", ", of `jit`"))
 }
 RUN_STAGES = {
     "step": ("run", MILLI),

@@ -168,36 +168,54 @@ def training(ox: Any, task: str, repeat: int) -> Samples:
 
 
 def call_overhead(ox: Any) -> Samples:
-    """Seconds of one call of a Compiled that adds two scalars, by the place of the scalars."""
+    """Seconds of one call of an addition, by the kind of the arguments and of the function."""
     import numpy as np
 
-    add = ox.jit(lambda x, y: x + y)
-    on_host = np.array(3.0, "float32"), np.array(4.0, "float32")
-    compiled = add.trace(1.0, 2.0).lower().compile()
-    python = per_call(compiled, [(3.0, 4.0)] * CALLS)
-    fresh = per_call(compiled, [(float(i), i + 0.5) for i in range(CALLS)])
-    on_device = ox.numpy.asarray(3.0, dtype="float32"), ox.numpy.asarray(4.0, dtype="float32")
-    compiled = add.trace(*on_device).lower().compile()
-    return {
-        "device": per_call(compiled, [on_device] * CALLS),
-        "numpy": per_call(compiled, [on_host] * CALLS),
-        "python": python,
-        "fresh": fresh,
+    def in_tree(tree: Any) -> Any:
+        return tree["x"] + tree["y"]
+
+    def of_many(*xs: Any) -> Any:
+        return sum(xs[1:], xs[0])
+
+    def pair(x: Any, y: Any) -> Any:
+        return x + y
+
+    numbers = [np.array(3.0, "float32"), np.array(4.0, "float32")]
+    arrays = [ox.numpy.asarray(x) for x in numbers]
+    samples = {}
+    kinds: dict[str, list[list[Any]]] = {
+        "device": [arrays] * CALLS,
+        "numpy": [numbers] * CALLS,
+        "python": [[3.0, 4.0]] * CALLS,
+        "fresh": [[float(i), i + 0.5] for i in range(CALLS)],
     }
+    for kind, arguments in kinds.items():
+        trees = [[{"x": x, "y": y}] for x, y in arguments]
+        many = [[*xs, *[xs[0] * 0] * 98] for xs in arguments]
+        rows = ((pair, arguments, ""), (in_tree, trees, "/tree"), (of_many, many, "/100"))
+        for fun, passed, form in rows:
+            if form and kind in ("python", "fresh"):
+                continue
+            staged = ox.jit(fun)
+            compiled = staged.trace(*passed[0]).lower().compile()
+            sums = [x + y for x, y in arguments]
+            samples[f"{kind}{form}"] = per_call(compiled, passed, sums)
+            samples[f"{kind}{form}/jit"] = per_call(staged, passed, sums)
+    return samples
 
 
-def per_call(compiled: Callable[..., Any], arguments: list[tuple[Any, Any]]) -> list[float]:
+def per_call(call: Callable[..., Any], arguments: list[list[Any]], sums: list[Any]) -> list[float]:
     """Seconds a call, one sample a batch; a batch ends when its last result is there."""
     samples = []
     for batch in range(1 + BATCHES):
         start = time.perf_counter()
-        for x, y in arguments:
-            result = compiled(x, y)
+        for passed in arguments:
+            result = call(*passed)
         value = float(result)
         if batch > 0:  # the first batch warms up
-            samples.append((time.perf_counter() - start) / CALLS)
-        if value != x + y:
-            raise RuntimeError(f"{x} + {y} gave {value}")
+            samples.append((time.perf_counter() - start) / len(arguments))
+        if value != sums[-1]:
+            raise RuntimeError(f"{arguments[-1]} gave {value}")
     return samples
 
 

@@ -32,6 +32,7 @@ from olympus_core.base.errors import MachineError as MachineError
 from olympus_core.base.errors import MissingMeshError as MissingMeshError
 from olympus_core.base.errors import MissingRuleError as MissingRuleError
 from olympus_core.base.errors import NaNError as NaNError
+from olympus_core.base.errors import NoDerivativeError as NoDerivativeError
 from olympus_core.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from olympus_core.base.errors import OlympusError as OlympusError
 from olympus_core.base.errors import OlympusWarning as OlympusWarning

@@ -44,6 +44,7 @@ __all__ = [
     "MissingMeshError",
     "MissingRuleError",
     "NaNError",
+    "NoDerivativeError",
     "NonConcreteBooleanIndexError",
     "OlympusError",
     "OlympusWarning",
@@ -204,6 +205,10 @@ class TreeError(TraceError, TypeError, ValueError):
 
 class TransformError(TraceError, TypeError, ValueError):
     """Raised when a transformation does not apply to its function or arguments."""
+
+
+class NoDerivativeError(TransformError, NotImplementedError):
+    """Raised for the derivative of an operation that has none."""
 
 
 class UndefinedRuleError(TransformError, AttributeError):

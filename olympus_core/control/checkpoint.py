@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import UsageError
+from olympus_core.base.errors import ArgumentError, UsageError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
@@ -332,6 +332,35 @@ class CheckpointPolicies:
     def save_anything_except_these_names(*names: str) -> Policy:
         """Save every value except values that `checkpoint_name` gave one of the names."""
         return _NamePolicy(names, keep=False, anything=True)
+
+    @staticmethod
+    def save_and_offload_only_these_names(
+        *,
+        names_which_can_be_saved: Sequence[str],
+        names_which_can_be_offloaded: Sequence[str],
+        offload_src: str,
+        offload_dst: str,
+    ) -> Policy:
+        """Save the values of `checkpoint_name` with the names of both lists, which are disjoint.
+
+        The values of the second list are `Offloadable`, from the memory `offload_src` to
+        `offload_dst`, and stay where they are. Raises ArgumentError for a name in both lists.
+        """
+        if common := set(names_which_can_be_saved) & set(names_which_can_be_offloaded):
+            raise ArgumentError(
+                "the names that are saved and offloaded should be mutually exclusive, and have "
+                f"{', '.join(sorted(common))} in common"
+            )
+        offloaded = frozenset(names_which_can_be_offloaded)
+        saves = _NamePolicy(names_which_can_be_saved, keep=True, anything=False)
+        place = Offloadable(offload_src, offload_dst)
+
+        def policy(primitive: Primitive, *avals: ShapedArray, **params: Any) -> Any:
+            if primitive is name_p and params["name"] in offloaded:
+                return place
+            return saves(primitive, *avals, **params)
+
+        return policy
 
     @staticmethod
     def save_from_both_policies(first: Policy, second: Policy) -> Policy:

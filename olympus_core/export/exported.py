@@ -39,6 +39,7 @@ from olympus_core.ir.effects import calls_python
 from olympus_core.ir.primitive import Avals
 from olympus_core.library.device import default_backend
 from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.mesh import AnyMesh
 from olympus_core.primitives.exported_call import call_exported_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.stages.stages import Lowered, Traced
@@ -94,6 +95,14 @@ class Exported:
     def uses_global_constants(self) -> bool:
         """True if the shapes are refined before the module is compiled."""
         return any(a.is_symbolic for a in (*self.in_avals, *self.out_avals))
+
+    def in_shardings_jax(self, mesh: AnyMesh) -> tuple[None, ...]:
+        """Return the sharding of each argument on a mesh: None, as the module is for one device."""
+        return (None,) * len(self.in_avals)
+
+    def out_shardings_jax(self, mesh: AnyMesh) -> tuple[None, ...]:
+        """Return the sharding of each result on a mesh: None, as the module is for one device."""
+        return (None,) * len(self.out_avals)
 
     @property
     def ordered_effects(self) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dimensions.expression import known_at_least
-from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.base.errors import DTypeError, NoDerivativeError, TransformError
 from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
@@ -318,8 +318,9 @@ class ScatterProduct(Scatter):
         total = None if dx is None else self.bind(dx, indices, updates, **params)
         if du is not None:
             if not _alone(indices, params):
-                raise TransformError(
-                    "scatter_mul has no derivative in its updates where windows may overlap",
+                raise NoDerivativeError(
+                    "scatter_mul gradients are only implemented if `unique_indices=True`: its "
+                    "updates have no derivative where windows may overlap",
                     hint="pass unique_indices=True if they do not",
                 )
             part = op.mul(x, op.scatter_add(zeros_like(x), indices, du, **params))
@@ -380,8 +381,8 @@ class Apply(Scatter):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         if tangents[0] is not None:
-            raise TransformError(
-                "scatter_apply has no derivative rule",
+            raise NoDerivativeError(
+                "scatter_apply has no derivative rule: its JVP is not implemented",
                 hint="gather the elements, compute, and scatter the results with `set`",
             )
         return self.bind(*primals, **params), None

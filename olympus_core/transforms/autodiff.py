@@ -91,10 +91,11 @@ def jvp(
         )
     leaves, in_tree = tree.flatten(tuple(primals))
     directions, tangent_tree = tree.flatten(tuple(tangents))
-    if in_tree != tangent_tree:
+    if in_tree != tangent_tree or isinstance(primals, list) != isinstance(tangents, list):
         raise TransformError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
-            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}"
+            f"have tree structure {tree.structure(primals)} whereas tangents have tree structure "
+            f"{tree.structure(tangents)}"
         )
     names = names_of(fun, in_tree)
     check_arrays("jvp", fun, names, leaves)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import jax
 import numpy as np
 import pytest
@@ -71,3 +73,52 @@ def test_linear_transpose_refuses_cotangents_of_other_types(cotangent):
 def test_linearized_functions_keep_weakness(x):
     got, want = (ox.linearize(lambda v: v**3, x)[1](x) for ox in (olympus, jax))
     assert (got.dtype, got.weak_type, float(got)) == (want.dtype, want.weak_type, float(want))
+
+
+def test_tangents_in_another_container_are_refused():
+    for module in (jax, olympus):
+        with pytest.raises(TypeError, match="same tree structure"):
+            module.jvp(lambda x: 2 * x, [1.0], (1.0,))
+    assert olympus.jvp(lambda x: 2 * x, [1.0], [1.0]) == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["mul", "apply"])
+def test_scatters_without_derivatives_are_refused_as_in_jax(name):
+    def derivative(module):
+        numbers = module.lax.ScatterDimensionNumbers((), (0,), (0,))
+        rows = module.numpy.asarray([[1], [1]])
+
+        def product(x):
+            return module.lax.scatter_mul(module.numpy.ones(4), rows, x, numbers)
+
+        def applied(x):
+            return module.lax.scatter_apply(x, rows, module.lax.sin, numbers, update_shape=(2,))
+
+        function = product if name == "mul" else applied
+        x = module.numpy.ones(2 if name == "mul" else 4)
+        module.jvp(function, (x,), (x,))
+
+    for module in (jax, olympus):
+        with pytest.raises(NotImplementedError, match="implemented"):
+            derivative(module)
+
+
+def test_the_policy_of_two_lists_of_names():
+    def derivative(module, **lists):
+        policy = module.checkpoint_policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["a"],
+            offload_src="device",
+            offload_dst="pinned_host",
+            **lists,
+        )
+        name = import_module(f"{module.__name__}.ad_checkpoint").checkpoint_name
+        f = module.checkpoint(
+            lambda x: module.numpy.sin(name(module.numpy.sin(x), "a")), policy=policy
+        )
+        return module.grad(f)(1.0)
+
+    got, want = (derivative(m, names_which_can_be_offloaded=["b"]) for m in (olympus, jax))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    for module in (jax, olympus):
+        with pytest.raises(ValueError, match="mutually exclusive"):
+            derivative(module, names_which_can_be_offloaded=["a"])
