@@ -348,8 +348,8 @@ class CheckpointPolicies:
         """
         if common := set(names_which_can_be_saved) & set(names_which_can_be_offloaded):
             raise ArgumentError(
-                "the names that are saved and offloaded should be mutually exclusive, and have "
-                f"{', '.join(sorted(common))} in common"
+                "names_which_can_be_saved and names_which_can_be_offloaded should be exclusive and "
+                f"should not intersect: {', '.join(map(repr, sorted(common)))} is in both"
             )
         offloaded = frozenset(names_which_can_be_offloaded)
         saves = _NamePolicy(names_which_can_be_saved, keep=True, anything=False)
