@@ -187,7 +187,7 @@ def _of_its_type(constant: Any, var: Var) -> Any:
     return put_array(constant, var.aval) if narrowed else constant
 
 
-class Call(NamedTuple):
+class StagedCall(NamedTuple):
     """A call of a traced function: its closed-over values, the parameters, the tree of its results.
 
     For an eager call, the parameters include the donated arguments and the compiler options.
@@ -220,7 +220,7 @@ _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
 
 
 #: the programs of each Python function, by the options: equal calls of `jit` share them
-_shared: weakref.WeakKeyDictionary[Callable[..., Any], dict[JitOptions, dict[Any, Call]]]
+_shared: weakref.WeakKeyDictionary[Callable[..., Any], dict[JitOptions, dict[Any, StagedCall]]]
 _shared = weakref.WeakKeyDictionary()
 
 
@@ -231,7 +231,7 @@ def clear_programs() -> None:
         staged.clear_cache()
 
 
-def _programs_of(fun: Callable[..., Any], options: JitOptions) -> dict[Any, Call]:
+def _programs_of(fun: Callable[..., Any], options: JitOptions) -> dict[Any, StagedCall]:
     """Return the programs of a Python function with these options; none yet of other callables."""
     if not isinstance(fun, types.FunctionType):
         return {}
@@ -278,7 +278,7 @@ class StagedFunction(Generic[_P, _R]):
         arguments = self.arguments(args, kwargs)
         return self._run(arguments, self._call_for(arguments))
 
-    def _run(self, arguments: Arguments, call: Call) -> _R:
+    def _run(self, arguments: Arguments, call: StagedCall) -> _R:
         if self.options.inline and not trace.at_base():
             outs = evaluate(call.params["olympuspr"], [*call.consts, *arguments.leaves])
             inlined: _R = call.out_tree.unflatten(outs)
@@ -399,7 +399,7 @@ class StagedFunction(Generic[_P, _R]):
             raise self._unhashable(arguments.static) from None
         return arguments.in_tree, arguments.avals, static, surroundings()
 
-    def _call_for(self, arguments: Arguments) -> Call:
+    def _call_for(self, arguments: Arguments) -> StagedCall:
         key = self._key(arguments)
         try:
             call = self._calls.get(key)
@@ -416,14 +416,14 @@ class StagedFunction(Generic[_P, _R]):
             call = self._keep(key, self.trace_program(arguments))
         return call
 
-    def _keep(self, key: Any, program: Program) -> Call:
+    def _keep(self, key: Any, program: Program) -> StagedCall:
         """Return the call of a program, which is cached unless it has constants of one trace."""
         call = self._call_of(program)
         if not any(isinstance(c, Tracer) for c in call.consts):
             self._calls[key] = call
         return call
 
-    def _call_of(self, program: Program) -> Call:
+    def _call_of(self, program: Program) -> StagedCall:
         closed, consts = hoist_consts(program.olympuspr)
         consts = tuple(map(_of_its_type, consts, closed.invars))
         params = eager_params = {"name": self.name, "olympuspr": closed}
@@ -431,7 +431,7 @@ class StagedFunction(Generic[_P, _R]):
             eager_params = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
         if self.options.compiler_options:
             eager_params = eager_params | {"compiler_options": self.options.compiler_options}
-        return Call(consts, params, eager_params, program.out_tree)
+        return StagedCall(consts, params, eager_params, program.out_tree)
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""

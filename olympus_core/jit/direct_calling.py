@@ -39,7 +39,7 @@ class DirectFunction(StagedFunction[_P, _R]):
 
     def __init__(self, fun: Callable[_P, _R], options: JitOptions) -> None:
         super().__init__(fun, options)
-        # not a cycle: programs of a function that nothing refers to are freed at once
+        # not a cycle: programs of an unused function are freed without a garbage collection
         own = weakref.ref(self)
         cls = type(self)
 

@@ -44,7 +44,7 @@ class DirectCompiled(Compiled):
         lowered: Lowered | None = None,
     ) -> None:
         super().__init__(signature, executable, target, lowered)
-        # not a cycle: the memory of a program that nothing refers to is freed at once
+        # not a cycle: the memory of an unused program is freed without a garbage collection
         own = weakref.ref(self)
 
         def missed(*args: Any, **kwargs: Any) -> xla.Missed:

@@ -15,6 +15,7 @@ import numpy as np
 
 from olympus_core.base import context, tree
 from olympus_core.base.context import Context, followers, state
+from olympus_core.base.errors import InternalError
 from olympus_core.xla.bindings import Buffer, Device, _jax
 from olympus_core.xla.runtime.arrays import put, sharding_on
 from olympus_runtime import buffers
@@ -48,7 +49,7 @@ def _is_ordinary(dtype: np.dtype[Any]) -> bool:
 
 
 def _never(data: Any, children: Any) -> Any:
-    raise AssertionError("arguments are not rebuilt")
+    raise InternalError("arguments are not rebuilt")
 
 
 class _Returned:
@@ -155,7 +156,7 @@ def forget_direct_calls(call: Any) -> None:
 
 
 def _refused(*_: Any) -> Any:
-    raise TypeError("jaxlib cannot put these arguments on the device")
+    raise InternalError("jaxlib cannot put the arguments of a direct call on the device")
 
 
 def is_direct(x: Any) -> bool:
