@@ -24,7 +24,9 @@ from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.placement.mesh import AnyMesh, as_tuple
 from olympus_core.placement.sharding import PartitionSpec
 from olympus_core.primitives.collective import varying
+from olympus_core.transforms import references
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
+from olympus_core.transforms.references import Reference
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_once
 
 _P = ParamSpec("_P")
@@ -229,6 +231,9 @@ def _mapped(
                 f"{', '.join(map(repr, kwargs))} by keyword"
             )
         leaves, in_tree = tree.flatten(args)
+        if any(isinstance(x, Reference) for x in leaves):
+            changed: _R = _with_references(mapping, f, leaves, in_tree)
+            return changed
         names = names_of(f, in_tree)
         check_arrays("shard_map", f, names, leaves)
         avals = [get_aval(x) for x in leaves]
@@ -259,6 +264,36 @@ def _mapped(
         return result
 
     return mapped
+
+
+def _with_references(
+    mapping: _Mapping, f: Callable[..., Any], leaves: Sequence[Any], in_tree: tree.PyTreeDef
+) -> Any:
+    """Return the result of `f` for arguments with references, whose values it may change.
+
+    In `f` they are references to the parts, and the new values are joined by the specs of the
+    arguments.
+    """
+    values = [x.value if isinstance(x, Reference) else x for x in leaves]
+    if mapping.in_specs is Infer:
+        specs = [_own_spec(get_aval(x), mapping) for x in values]
+    else:
+        specs = _specs("in_specs", mapping.in_specs, in_tree)
+    boxes = {i: x for i, x in enumerate(leaves) if isinstance(x, Reference)}
+
+    def body(*parts: Any) -> tuple[list[Any], Any]:
+        own = {i: Reference(parts[i]) for i in boxes}
+        result = f(*in_tree.unflatten([own.get(i, x) for i, x in enumerate(parts)]))
+        references.check_result(function_name(f), result)
+        return [own[i].value for i in boxes], result
+
+    body.__name__ = function_name(f)
+    out_specs = [specs[i] for i in boxes], mapping.out_specs
+    run = _mapped(mapping.mesh, tuple(specs), out_specs, mapping.manual, mapping.check, body)
+    changed, result = run(*values)
+    for box, value in zip(boxes.values(), changed, strict=True):
+        box.set_value(value)
+    return result
 
 
 def _hashable(mapping: _Mapping) -> Any:

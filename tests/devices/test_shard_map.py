@@ -521,3 +521,36 @@ def test_none_may_be_the_spec_of_an_argument_without_arrays() -> None:
     assert fun(X, None)[1] is None
     with pytest.raises(ArgumentError, match="out_specs needs PartitionSpecs, and has None"):
         fun(X, X)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_reference_is_an_argument(compiled: bool) -> None:
+    mesh, rows, whole = OURS.mesh, PartitionSpec("x"), PartitionSpec()
+    total = olympus.new_ref(jnp.arange(8.0))
+    last = olympus.new_ref(jnp.zeros(4))
+
+    def body(boxes: Any, x: Any) -> Any:
+        boxes["total"][...] += x * 2
+        boxes["last"][...] = sum_of_parts(boxes["total"][...])
+        return x[:1]
+
+    def sum_of_parts(part: Any) -> Any:
+        return lax.psum(part, "x")
+
+    run = olympus.shard_map(
+        body, mesh=mesh, in_specs=({"total": rows, "last": whole}, rows), out_specs=rows
+    )
+    run = olympus.jit(run) if compiled else run
+    for step in (1, 2):
+        out = run({"total": total, "last": last}, np.arange(8, dtype=np.float32))
+        expected = np.arange(8) * (1 + 2 * step)
+        np.testing.assert_allclose(total[...], expected)
+        np.testing.assert_allclose(last[...], expected[:4] + expected[4:])
+        np.testing.assert_allclose(out, [0, 4])
+    assert total[...].sharding.spec == rows
+    with pytest.raises(ValueError, match="returned a mutable array reference"):
+        olympus.shard_map(lambda r: r, mesh=mesh, in_specs=rows, out_specs=rows)(total)
+    with pytest.raises(ValueError, match="out_specs"):
+        olympus.shard_map(
+            lambda r, x: r.__setitem__(..., x), mesh=mesh, in_specs=(whole, rows), out_specs=whole
+        )(last, np.ones(8, np.float32))
