@@ -15,6 +15,7 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import multihost_utils as multihost_utils
     from olympus.experimental import ode as ode
     from olympus.experimental import pjit as pjit
+    from olympus.experimental import random as random
     from olympus.experimental import shard_map as shard_map
     from olympus.experimental import sparse as sparse
     from olympus.experimental import topologies as topologies
@@ -28,6 +29,7 @@ else:
         "multihost_utils",
         "ode",
         "pjit",
+        "random",
         "shard_map",
         "sparse",
         "topologies",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -634,3 +635,32 @@ def test_a_raw_key_of_four_words_is_of_rbg() -> None:
     np.testing.assert_array_equal(ox.random.uniform(raw), ox.random.uniform(typed))
     expected = ox.random.key_data(ox.random.split(typed))
     np.testing.assert_array_equal(ox.random.split(raw), expected)
+
+
+def test_a_generator_with_a_state_draws_as_in_jax() -> None:
+    drawn: list[list[Any]] = []
+    for package in (ox, jax):
+        module = importlib.import_module(f"{package.__name__}.experimental.random")
+        rng = module.stateful_rng(42)
+        values = [
+            package.random.key_data(rng.key()),
+            package.random.key_data(rng.key((2,))),
+            rng.random(),
+            rng.random((2,), dtype="float16"),
+            rng.uniform(1, np.float32([2, 3])),
+            rng.normal(np.ones(3, np.float32), 2.0, size=(2, 3)),
+            rng.integers(10, size=3),
+            rng.integers(3, 5),
+            package.vmap(lambda x: x.random())(rng.split(2)),
+            *(x.random(3) for x in rng.spawn(2)),
+            package.jit(lambda x: x.random(2))(rng),
+            package.jit(lambda m=module: m.stateful_rng(7, impl="rbg").random(2))(),
+        ]
+        drawn.append([np.asarray(x) for x in values])
+        assert module.stateful_rng().random() != module.stateful_rng().random()
+        for seed in (package.random.key(1), np.arange(3)):
+            with pytest.raises(TypeError, match=r"scalar seed|a PRNG key"):
+                module.stateful_rng(seed)
+    for mine, theirs in zip(*drawn, strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5)
