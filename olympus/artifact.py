@@ -48,6 +48,7 @@ from olympus_core.artifact import verify_result as verify_result
 from olympus_core.artifact import weights_of as weights_of
 from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
+from olympus_core.xla import versions as _versions
 from olympus_runtime.loading.bound_program import BoundProgram as BoundProgram
 from olympus_runtime.loading.bucket_program import BucketProgram as BucketProgram
 from olympus_runtime.loading.load import load as _load_program
@@ -56,6 +57,7 @@ from olympus_runtime.loading.symbolic_program import SymbolicProgram as Symbolic
 
 load_program = _load_program
 schema_version = _schema_version
+compiler_versions = _versions
 stored_executable = _executable_in
 dotted_name = _dotted
 WEIGHT_DTYPES = _DTYPES

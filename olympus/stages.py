@@ -6,6 +6,9 @@ from olympus_core.blocks.outline import Block as Block
 from olympus_core.execution.compilation import Linalg as Linalg
 from olympus_core.execution.compilation import Repeats as Repeats
 from olympus_core.jit.calling import StagedFunction as StagedFunction
+from olympus_core.stages.detached import CompiledFiles as CompiledFiles
+from olympus_core.stages.detached import CompileRequest as CompileRequest
+from olympus_core.stages.detached import compile_files as compile_files
 from olympus_core.stages.fixed_sizes import fixed_sizes as fixed_sizes
 from olympus_core.stages.fixed_sizes import formula_value as formula_value
 from olympus_core.stages.stages import ArgInfo as ArgInfo

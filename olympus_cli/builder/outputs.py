@@ -95,17 +95,18 @@ def compile_and_write(
         with program.clock.part("write"):
             files.add(save_bundle(program, directory, executables, lowered.sources).name)
             outputs = files.listed()
-        report = _report(program, lowered, backends, outputs)
+        peaks = [one.peak_memory for one in obtained.values()]
+        report = _report(program, lowered, backends, outputs, peaks)
     report = finish(program, report, directory, project, on_stage, page=page, profile=profile)
     if not profile:
-        _drop_stored(program, obtained)
+        _drop_read(program, obtained)
     return report
 
 
-def _drop_stored(program: Program, obtained: Mapping[str, Obtained]) -> None:
-    """Remove the stored executables from a program: they were read to be inspected."""
+def _drop_read(program: Program, obtained: Mapping[str, Obtained]) -> None:
+    """Remove the executables that were only read, to be inspected, from a program."""
     for unit in program.units:
-        if obtained[unit.label].is_stored:
+        if not obtained[unit.label].can_run:
             unit.compiled = None  # it cannot run
 
 
@@ -248,7 +249,9 @@ def _report(
     lowered: _Lowered,
     backends: Sequence[BackendReport],
     outputs: tuple[OutputFile, ...],
+    peaks: Sequence[int | None],
 ) -> Report:
+    """Return the report; `peaks` are the peak memories of other processes that compiled."""
     return Report(
         target=program.spec.name,
         entry=program.spec.entry,
@@ -258,7 +261,7 @@ def _report(
         results=program.results,
         optimize=program.spec.optimize,
         seconds=Seconds(**program.seconds),
-        peak_memory=peak_memory(),
+        peak_memory=max((n for n in (peak_memory(), *peaks) if n is not None), default=None),
         ops=lowered.ops,
         backends=tuple(backends),
         outputs=outputs,

@@ -7,13 +7,15 @@ have it.
 
 from __future__ import annotations
 
+import gc
 import importlib
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
 import olympus
-from olympus.artifact import COMPILERS
+from olympus.artifact import COMPILERS, compiler_versions
+from olympus_cli.faults.user_modules import mark_modules
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.program.versions import installed_version, tool_versions
@@ -46,6 +48,7 @@ def prepare_workers() -> None:
         for module in _MODULES:
             importlib.import_module(module)
         tool_versions()
+        compiler_versions()
         for package in chain(*COMPILERS.values()):
             installed_version(package)  # Python caches the lists of the import path's folders
         lowered = olympus.jit(_program).lower(olympus.ShapeDtypeStruct((2, 2), "float32"))
@@ -55,6 +58,8 @@ def prepare_workers() -> None:
         lowered.cost()
         lowered.olympuspr_text()
         olympus.analysis.SourceMap.of(lowered.module, Path()).to_bytes()
+    mark_modules()
+    gc.freeze()  # a collection writes to all objects, whose pages a fork then copies
 
 
 def _program(x: olympus.Array) -> olympus.Array:

@@ -7,11 +7,12 @@ such as a data file or the process that traces it.
 from __future__ import annotations
 
 import hashlib
-import sys
+from operator import itemgetter
 from pathlib import Path
 
 from olympus.files import read_regular
 from olympus_cli.faults.blame import is_users
+from olympus_cli.faults.user_modules import user_modules
 
 _MAX_BYTES = 2**24  # of a source file
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
@@ -20,7 +21,7 @@ _INSTALLED = frozenset(["site-packages", "dist-packages"])
 def source_digest() -> str:
     """Return the SHA-256 of the names and files of the user's modules imported in this process."""
     digest = hashlib.sha256()
-    for name, module in sorted(sys.modules.items()):
+    for name, module in sorted(user_modules(), key=itemgetter(0)):
         file = getattr(module, "__dict__", {}).get("__file__")
         if name == "__main__" or not isinstance(file, str) or not _is_project(file):
             continue

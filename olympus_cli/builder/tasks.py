@@ -17,6 +17,7 @@ from olympus_cli.builder.key import device_figures
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.preparation import prepare_workers
+from olympus_cli.builder.results.compile_process import serve
 from olympus_cli.builder.schedule import LastBuild, last_build, longest_first
 from olympus_cli.builder.update import bring_up_to_date
 from olympus_cli.program.stages import Program
@@ -44,7 +45,10 @@ def run_tasks(
     if len(tasks) > 1 and executor.forks:  # a single process does this while its compiler runs
         prepare_workers()
     order = longest_first(tasks, builds, limits.memory)
-    works = [Work(name, _run_task, (tasks[name],), memory) for name, memory in order.items()]
+    works = [
+        Work(name, _run_task, (tasks[name],), memory, helper=serve)
+        for name, memory in order.items()
+    ]
     with closing(executor.run(works, limits, on_stage)) as running:
         for done in running:
             yield _outcome(done)

@@ -19,6 +19,7 @@ from olympus_cli.builder.plan import Task
 from olympus_cli.builder.reasons import Forced, OutputMissing, Reason, Renewed
 from olympus_cli.builder.record import Record, read_record, reasons_to_build
 from olympus_cli.builder.refreshing import Moves, moves_of, refresh
+from olympus_cli.builder.results.compile_process import has_helper
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.build_report import Report
@@ -46,7 +47,7 @@ def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome
     with program.clock.part("compare"):
         record = read_record(task.place.final)
         if not task.frozen and (task.force or record is None):
-            _start_runtime(program)
+            _start_runtime(program, on_stage)
         wanted = content_keys(program)
     # outputs that would be built with all compilers installed are stale, even if some are absent
     absent = None if task.frozen else program.leave_out_absent()
@@ -181,11 +182,14 @@ def _moves(program: Program, directory: Path) -> Moves | None:
         return None
 
 
-def _start_runtime(program: Program) -> None:
+def _start_runtime(program: Program, on_stage: OnStage) -> None:
     """Start the CPU's runtime in a thread, while the keys are computed.
 
-    The compilation for one device needs it. It also reports errors in the runtime's settings.
+    The compilation for one device needs it, unless a helper compiles. It also reports errors in
+    the runtime's settings.
     """
+    if has_helper(on_stage):
+        return
 
     def start() -> None:
         with suppress(OlympusError):

@@ -17,7 +17,7 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 from olympus.errors import EntryError, TraceError, UsageError
 from olympus_cli.faults.advice import advice, described
 from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
+from olympus_cli.faults.user_modules import user_modules
 from olympus_cli.frontends.relocating import relocate, relocated
 from olympus_cli.spec.model import Checkout
 from olympus_cli.text.nearest import did_you_mean
@@ -35,6 +36,7 @@ from olympus_cli.text.paths import display_path, quoted, resolved
 
 # The path before any project's folder is added; `python -m` adds one.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
+_RESOLVED = {place: Path(place).resolve() for place in _PATH if os.path.isabs(place)}
 _USED_NAMES = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
 
 _FORM = "an entry is package.module:function or path/file.py:function"
@@ -273,7 +275,7 @@ def _is_used(name: str, folder: Path) -> bool:
     """
     if name in _USED_NAMES:
         return True
-    elsewhere = [place for place in relocated(_PATH) if Path(place).resolve() != folder]
+    elsewhere = [place for place in relocated(_PATH) if not _is_one_of(place, [folder])]
     spec = importlib.machinery.PathFinder.find_spec(name, elsewhere)
     return spec is not None and spec.origin is not None  # a mere folder is not a module
 
@@ -303,7 +305,7 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
         _forget_others(directory)
     if _OursFirst not in sys.meta_path:
         sys.meta_path.insert(0, _OursFirst)
-    others = [place for place in sys.path if Path(place).resolve() not in folders]
+    others = [place for place in sys.path if not _is_one_of(place, folders)]
     system = frozenset(relocated(_PATH))
     before = [] if first else [place for place in others if place in system]
     after = [place for place in others if place not in before]
@@ -311,9 +313,13 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
     importlib.invalidate_caches()
 
 
+def _is_one_of(place: str, folders: Collection[Path]) -> bool:
+    return (_RESOLVED.get(place) or Path(place).resolve()) in folders
+
+
 def _forget_others(folder: Path) -> None:
     """Remove modules of another project if `folder` has its own with the same names."""
-    for top in {name.partition(".")[0] for name in sys.modules} - _USED_NAMES:
+    for top in {name.partition(".")[0] for name, _ in user_modules()} - _USED_NAMES:
         own = importlib.machinery.PathFinder.find_spec(top, [str(folder)])
         loaded = getattr(sys.modules.get(top), "__spec__", None)
         if own is None or _origin(own) == _origin(loaded) or _is_used(top, folder):

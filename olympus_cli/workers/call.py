@@ -93,7 +93,8 @@ class Isolated:
     So does one that uses more than `memory_limit` bytes with the processes that it started.
     With `environment`, the process is a fresh interpreter, started with these variables in
     addition to those of this process, and without the variables of value None: Python
-    reads `PYTHONHASHSEED` only at the start.
+    reads `PYTHONHASHSEED` only at the start. With `has_helper`, the caller passes the requests in
+    `answers` to a helper, and sends its answers.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -110,6 +111,7 @@ class Isolated:
         memory_limit: int | None = None,
         on_stage: OnStage = lambda _stage: None,
         environment: Mapping[str, str | None] | None = None,
+        has_helper: bool = False,
     ) -> None:
         self._environment = environment
         self._action, self._death = action, death
@@ -122,7 +124,8 @@ class Isolated:
         self._sent = 0
         self.answers: list[Data] = []
         self.deadline: float | None = None
-        job = Job(work, args, quiet or not _has_stderr(), os.urandom(16), memory_limit)
+        is_quiet = quiet or not _has_stderr()
+        job = Job(work, args, is_quiet, os.urandom(16), memory_limit, has_helper)
         try:
             self._start(job)
         except OSError as error:

@@ -19,13 +19,16 @@ OnTargetStage = Callable[[str, str], None]  # the name of the work, its stage
 class Work:
     """A function that can be pickled, with its arguments; `name` is unique in a run.
 
-    `memory` is the memory in bytes that it is expected to use; None if unknown.
+    `memory` is the memory in bytes that it is expected to use; None if unknown. `helper` is a
+    function that an executor may run in a process for many works, and that runs no user code: see
+    `helpers.py`.
     """
 
     name: str
     function: Callable[..., Data]
     args: tuple[object, ...]
     memory: int | None = None
+    helper: Callable[..., Data] | None = None
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,10 @@ class Channel:
     arrive while the work runs.
     """
 
-    def __init__(self, end: socket.socket, token: bytes) -> None:
+    def __init__(self, end: socket.socket, token: bytes, *, has_helper: bool = False) -> None:
         self._sender, self._requests = Sender(end, token), Receiver(end, token)
+        #: True if `ask` reaches a helper
+        self.has_helper = has_helper
 
     def __call__(self, stage: str) -> None:
         """Report the stage that begins."""
@@ -120,6 +122,11 @@ class Channel:
     def answer(self, content: Data) -> None:
         """Answer the last request."""
         self._sender.send(("answer", content))
+
+    def ask(self, request: Data) -> Data:
+        """Return the answer of the helper to a request; None if the helper has died."""
+        self.answer(request)
+        return self.request()
 
     def end(self, kind: str, content: Data) -> None:
         """Report the end of the work: "done" with its result, or "failed"."""

@@ -18,12 +18,22 @@ _COMPARED_TYPES = (type, FunctionType, BuiltinFunctionType, MethodType)
 _HARMLESS = ("typing_extensions", "torch.package.package_importer")
 
 
+def _number_and_last() -> tuple[int, str | None]:
+    """Return the number of loaded modules and the name of the last.
+
+    Any other module is a new last one. A look at all names writes to them, and a fork copies them.
+    """
+    return len(sys.modules), next(reversed(sys.modules), None)
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The attributes of all loaded modules, and the import path."""
 
     modules: dict[str, dict[str, object]]
     path: list[str]
+    number: int
+    last: str | None
 
     @staticmethod
     def take() -> Snapshot:
@@ -32,11 +42,12 @@ class Snapshot:
         return Snapshot(
             {name: dict(getattr(module, "__dict__", {})) for name, module in loaded.items()},
             list(sys.path),
+            *_number_and_last(),
         )
 
     def has_modules_of_now(self) -> bool:
         """Return True if the same modules are loaded now, and the import path is the same."""
-        return self.path == sys.path and self.modules.keys() == sys.modules.keys() - {"__main__"}
+        return self.path == sys.path and (self.number, self.last) == _number_and_last()
 
     def changes(self) -> list[str]:
         """Return the names of the functions and classes that were replaced or removed since."""

@@ -14,14 +14,16 @@ from typing import ClassVar
 
 from olympus.errors import OlympusError
 from olympus_cli.faults.failure import Failure
-from olympus_cli.process import interrupts
+from olympus_cli.process import interrupts, own_process
 from olympus_cli.process.memory import available_memory
 from olympus_cli.workers.call import Ended, Isolated, wait
 from olympus_cli.workers.executor import Done, Limits, OnTargetStage, Work
+from olympus_cli.workers.helpers import Helpers
 from olympus_cli.workers.messages import Data
 
 OnRequest = Callable[[str, Data], Data]  # the name of the work, its request; returns the answer
 
+_FEW_WORKS = 4  # for which the start of a helper takes longer than it saves
 _BETWEEN_TRIES = 1.0  # seconds, while work waits for memory that other programs may free
 
 
@@ -54,12 +56,15 @@ def run_all(
 
     `action` and `quiet` are as for `Isolated`. Works start in their order, but one whose memory
     does not fit beside the running ones waits. For each request that work sends with
-    `Channel.answer`, its next `Channel.request` returns the result of `on_request`.  When the
-    iteration ends, for any reason, no process is left.
+    `Channel.answer`, its next `Channel.request` returns the result of `on_request`, or of a helper
+    if the work has one.  When the iteration ends, for any reason, no process is left.
     """
     waiting = list(works)
     running: list[_Running] = []
-    start = partial(_Running, on_stage=on_stage, action=action, quiet=quiet, limits=limits)
+    helpers = Helpers() if _are_helped(works, limits) else None
+    start = partial(
+        _Running, on_stage=on_stage, action=action, quiet=quiet, limits=limits, helpers=helpers
+    )
     try:
         while waiting or running:
             while len(running) < jobs and (work := _next(waiting, running)) is not None:
@@ -69,31 +74,51 @@ def run_all(
                         running.append(start(work))
                 except OlympusError as error:  # the system has no process left
                     yield Done(work.name, Ended(None, Failure.of(error), ""))
-            _wait(running, for_memory=bool(waiting) and len(running) < jobs)
+            _wait(running, helpers, for_memory=bool(waiting) and len(running) < jobs)
+            if helpers is not None:
+                helpers.answer()
             for worker in list(running):
                 ended = worker.process.look()
                 worker.answer(on_request)
                 if ended is not None:
+                    worker.close()
                     running.remove(worker)
                     yield Done(worker.work.name, ended, time.perf_counter() - worker.start)
     finally:
         for worker in running:
-            worker.process.close()
+            worker.close()
+        if helpers is not None:
+            helpers.close()
 
 
-def _wait(running: Sequence[_Running], for_memory: bool) -> None:
+def _are_helped(works: Sequence[Work], limits: Limits | None) -> bool:
+    """Return True if helpers take part: their memory is not that of one work."""
+    is_limited = limits is not None and limits.memory is not None
+    return own_process.is_own() and len(works) > _FEW_WORKS and not is_limited
+
+
+def _wait(running: Sequence[_Running], helpers: Helpers | None, for_memory: bool) -> None:
     """Wait until a process ends or sends; `for_memory` limits the wait, as memory may be free."""
     if running:
-        wait([worker.process for worker in running], _BETWEEN_TRIES if for_memory else None)
+        processes = [worker.process for worker in running]
+        processes += [] if helpers is None else helpers.processes
+        wait(processes, _BETWEEN_TRIES if for_memory else None)
 
 
 class _Running:
     """A piece of work, and the process that runs it."""
 
     def __init__(
-        self, work: Work, on_stage: OnTargetStage, action: str, quiet: bool, limits: Limits | None
+        self,
+        work: Work,
+        on_stage: OnTargetStage,
+        action: str,
+        quiet: bool,
+        limits: Limits | None,
+        helpers: Helpers | None,
     ) -> None:
         self.work = work
+        self._helpers = helpers if work.helper is not None else None
         self.start = time.perf_counter()
         limits = limits or Limits()
         self.process = Isolated(
@@ -104,12 +129,23 @@ class _Running:
             time_limit=limits.time,
             memory_limit=limits.memory,
             on_stage=partial(on_stage, work.name),
+            has_helper=self._helpers is not None,
         )
 
     def answer(self, on_request: OnRequest) -> None:
         """Answer the requests that have arrived."""
         while self.process.answers:
-            self.process.send(on_request(self.work.name, self.process.answers.pop(0)))
+            request = self.process.answers.pop(0)
+            if self._helpers is not None and self.work.helper is not None:
+                self._helpers.ask(self.process, self.work.helper, request)
+            else:
+                self.process.send(on_request(self.work.name, request))
+
+    def close(self) -> None:
+        """End the process, if it still runs, and the helper that serves it."""
+        self.process.close()
+        if self._helpers is not None:
+            self._helpers.forget(self.process)
 
 
 def _next(waiting: Sequence[Work], running: Sequence[_Running]) -> Work | None:

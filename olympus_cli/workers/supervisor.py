@@ -54,7 +54,8 @@ class Job:
     """The work of a worker: `work` is called with a `Channel` and with `args`.
 
     A `quiet` job has no stdin and its own session, and its output is saved for the report.
-    `memory_limit` is in bytes, for the worker and all processes that it started.
+    `memory_limit` is in bytes, for the worker and all processes that it started. With `has_helper`
+    a helper answers the requests of the job.
     """
 
     work: Callable[..., Data]
@@ -62,6 +63,7 @@ class Job:
     quiet: bool
     token: bytes
     memory_limit: int | None = None
+    has_helper: bool = False
 
 
 def main(leash: int, results: int) -> NoReturn:
@@ -251,7 +253,7 @@ def _work(
     """
     try:
         _begin(results, printed, dumped, job.quiet, ignored)
-        channel = Channel(results, job.token)
+        channel = Channel(results, job.token, has_helper=job.has_helper)
         atexit._clear()  # the functions that the command registered
         gc.freeze()  # do not free the command's objects: their descriptors are closed
         try:

@@ -84,13 +84,15 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     >>> typed({"line": "model.py:12", "bytes": 64}, LineBytes)
     LineBytes(line='model.py:12', bytes=64)
     """
-    if is_record(kind):
+    if kind is str and type(value) is str:  # most values
+        return value
+    is_of_record, origin, parts = _parts_of(kind)
+    if is_of_record:
         return _record(_object(value, where), kind, where, forms)
     if kind is Number:
         if not _is_number(value):
             raise DataError(f"{where} is not a number")
         return value
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         (only,) = (part for part in parts if part is not type(None))
         return None if value is None else typed(value, only, where, forms)
@@ -112,6 +114,12 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     if kind in (int, float) and not 0 <= typing.cast("float", value) <= _LIMITS[kind]:
         raise DataError(f"{where} is out of range")
     return value
+
+
+@cache
+def _parts_of(kind: Any) -> tuple[bool, Any, tuple[Any, ...]]:
+    """Return True for the type of a record, the origin of a generic type and its arguments."""
+    return is_record(kind), typing.get_origin(kind), typing.get_args(kind)
 
 
 def number(value: complex) -> Number:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray
+from olympus_core.base.context import state
 from olympus_core.base.dimensions.solving import evaluated, solved
 from olympus_core.base.errors import LoweringError, UsageError
 from olympus_core.blocks.outline import Block
@@ -33,6 +34,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.host_function import HostCallee
 from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
+from olympus_core.stages.detached import CompileRequest
 from olympus_core.stages.direct_compiled import compiled_here
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
 from olympus_core.xla.runtime.program_formats import refined
@@ -529,11 +531,7 @@ class Lowered(Stage):
             lowered = self._with_repeats(compilation.checked_repeats(repeats))
             if lowered is not self:
                 return lowered.compile(compiler_options, optimize=optimize)
-        options = {
-            **xla.optimize_options(optimize, self.target),
-            **dict(self.signature.compiler_options),
-            **xla.checked_options(compiler_options),
-        }
+        options = self._options(compiler_options, optimize)
         where, entry = self._attached()
         executable = compilation.compile_module(
             self.module,
@@ -547,6 +545,40 @@ class Lowered(Stage):
             calls=None if self._origin is None else self._origin.calls,
         )
         return self._compiled(executable, where, entry)
+
+    def _options(
+        self, compiler_options: xla.Options | None, optimize: xla.Optimize
+    ) -> dict[str, str | int | bool | float]:
+        """Return all options of a compilation, in the order of their precedence."""
+        return {
+            **xla.optimize_options(optimize, self.target),
+            **dict(self.signature.compiler_options),
+            **xla.checked_options(compiler_options),
+        }
+
+    def compile_request(
+        self,
+        compiler_options: xla.Options | None = None,
+        *,
+        optimize: xla.Optimize = "default",
+    ) -> CompileRequest | None:
+        """Return the input of `compile` with these arguments, as plain data for `compile_files`.
+
+        The result is None if this process has to compile the program: the program is not for one
+        CPU, calls Python functions, has inspections or needs options that depend on the machine.
+
+        >>> jit(f).lower(1.0, target=Target("gpu", "h200")).compile_request() is None
+        True
+        """
+        self._check_sizes()
+        is_for_one_cpu = self.target == xla.Target("cpu") and self._where is None
+        if not is_for_one_cpu or self.callees or self.has_inspections or state.log_compiles:
+            return None
+        if xla.product_options(self.module):
+            return None
+        return CompileRequest(
+            xla.module_bytes(self.module), self._options(compiler_options, optimize)
+        )
 
     def _with_repeats(self, repeats: Repeats) -> Lowered:
         """Return the program lowered with `repeats`; the same one if that makes no difference."""

@@ -71,6 +71,7 @@ from olympus_core.xla.runtime.hlo_conversion import (
     hlo_dot,
     hlo_proto,
     hlo_text,
+    module_bytes,
 )
 from olympus_core.xla.runtime.host_calls import HostCalls, effects_barrier
 from olympus_core.xla.runtime.invocation import Watch
@@ -85,6 +86,7 @@ from olympus_core.xla.runtime.partitioned import (
     tiling_of,
 )
 from olympus_core.xla.runtime.plugins import loaded as loaded_plugins
+from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.runtime.targets import (
     include_dir,
     register_as_batch_partitionable,
@@ -201,12 +203,14 @@ __all__ = [
     "make_mesh",
     "mesh_devices",
     "mesh_positions",
+    "module_bytes",
     "more_devices",
     "named_options",
     "optimize_options",
     "parse_topology",
     "platform_of",
     "positions_of",
+    "product_options",
     "put",
     "put_scalar",
     "put_shards",

@@ -62,6 +62,7 @@ class Collector:
         self._here = here
         # before this process adds the folders of the project
         self._search_path = SearchPathInput(search_path(here))
+        self._common_variables = common_variables()
         self._files: dict[str, FileInput | None] = {}
         self._times: dict[str, int] = {}
         self._packages: dict[tuple[str, str], PackageInput | None] = {}
@@ -82,7 +83,7 @@ class Collector:
                 if package is not None:
                     inputs.append(package)
                     break
-        inputs += (CommonVariablesInput(common_variables()), self._search_path)
+        inputs += (CommonVariablesInput(self._common_variables), self._search_path)
         inputs += self._of_files(_path_files(), None)
         flags = os.environ.get("XLA_FLAGS", "").strip()
         if flags and not flags.startswith("-"):  # the name of a file with the flags
@@ -110,7 +111,7 @@ class Collector:
         inputs += (
             VariableInput.of(name, os.environ.get(name))
             for name in reads.variables
-            if name not in own_variables and name not in common_variables()
+            if name not in own_variables and name not in self._common_variables
         )
         if reads.working_directory:
             inputs.append(WorkingDirectoryInput(text(os.getcwd())))

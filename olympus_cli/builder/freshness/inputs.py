@@ -471,11 +471,27 @@ def importable_names(folder: str) -> list[str] | None:
 
     Folders with the metadata of installed packages are included: their names have the versions.
     """
+    status = status_of(folder)
+    before, names = _listings.get(folder, (None, None))
+    if status is not None and status == before:
+        return names
     try:
         with _scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if _is_importable(entry))
+            found = [entry for entry in entries if _is_importable(entry)]
+            has_links = any(entry.is_symlink() for entry in found)
     except (OSError, ValueError):
         return None
+    names = sorted(entry.name for entry in found)
+    is_settled = status is not None and max(status[1:3]) <= time.time_ns() - TICK
+    # a link to a folder may lead to a file later, without a change of this folder
+    if is_settled and not has_links and os.path.isabs(folder) and status_of(folder) == status:
+        _listings[folder] = status, names
+    return names
+
+
+#: The status and the names of folders that did not change when they were listed, by path: each
+#: target of a project lists the same folders.
+_listings: dict[str, tuple[Status | None, list[str] | None]] = {}
 
 
 def _is_importable(entry: os.DirEntry[str]) -> bool:

@@ -15,7 +15,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from importlib.util import source_from_cache
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 from olympus_cli.builder.freshness.callers import calls_with_seed, python_callers, reading_line
@@ -38,6 +38,7 @@ from olympus_cli.builder.freshness.reads import (
     Reads,
 )
 from olympus_cli.faults.blame import is_python, is_users
+from olympus_cli.faults.user_modules import package_path, user_modules
 
 #: Packages whose native code opens files, which Python cannot observe.
 NATIVE_READERS = frozenset(
@@ -290,7 +291,7 @@ def _source(name: str) -> str:
 
 def _native_modules() -> Iterator[str]:
     """Yield the files of the user's compiled modules, which Python loads without an event."""
-    for module in list(sys.modules.values()):
+    for _, module in user_modules():
         file = getattr(module, "__dict__", {}).get("__file__")
         if isinstance(file, str) and not file.endswith((".py", ".pyc")) and is_users(file):
             yield os.path.abspath(file)
@@ -302,14 +303,7 @@ def _searched_folders() -> Iterator[str]:
         path = os.path.abspath(place)
         if not is_python(os.path.join(path, "")):
             yield path
-    for module in list(sys.modules.values()):
-        for place in _package_path(module):
+    for _, module in user_modules():
+        for place in package_path(module):
             if is_users(os.path.join(place, "")):
                 yield os.path.abspath(place)
-
-
-def _package_path(module: ModuleType) -> list[str]:
-    try:
-        return [place for place in module.__dict__.get("__path__", ()) if isinstance(place, str)]
-    except (AttributeError, TypeError):  # an object in the place of a module
-        return []

@@ -14,6 +14,11 @@ from typing import NamedTuple
 from olympus.analysis import Relocation
 from olympus.errors import ArtifactError, BackendError, OlympusError
 from olympus_cli.builder.results.compile_key import CompileKey, Line, compile_key
+from olympus_cli.builder.results.compile_process import (
+    HelperResult,
+    compiled_by_helper,
+    has_helper,
+)
 from olympus_cli.builder.results.entry import decoded, encoded
 from olympus_cli.builder.results.local import LocalStore
 from olympus_cli.builder.results.remote import GuardedRemote
@@ -33,10 +38,17 @@ class Obtained(NamedTuple):
 
     result: CompilationResult
     origin: ResultOrigin
+    by_helper: bool = False
+    peak_memory: int | None = None  # of another process that compiled it
+
+    @property
+    def can_run(self) -> bool:
+        """True if this process has compiled it."""
+        return not self.is_stored and not self.by_helper
 
     @property
     def is_stored(self) -> bool:
-        """True if it was not compiled in this process."""
+        """True if it was not compiled in this build."""
         return self.origin.source != "compiled"
 
     def figures(self, unit: Unit, spec: TargetSpec) -> CompiledFigures:
@@ -90,8 +102,7 @@ class Compiling:
         on_begin: Callable[[], None],
     ) -> Obtained:
         if stores is None or not _can_be_stored(unit):
-            program.compile_unit(unit, on_begin)
-            return _compiled(program, unit, None)
+            return self._compiled(program, unit, None, on_stage, on_begin)
         key = compile_key(program.spec, unit)
         on_wait = lambda: on_stage(f"{WAITING}another build of this program")  # noqa: E731
         with stores.local.lock(key.digest, on_wait):
@@ -99,11 +110,28 @@ class Compiling:
                 found = self._stored(unit, key, stores, on_stage)
                 if found is not None:
                     return found
-            program.compile_unit(unit, on_begin)
-            obtained = _compiled(program, unit, key)
+            obtained = self._compiled(program, unit, key, on_stage, on_begin)
             name, backend = unit.lowered.fun_name, backend_text(unit.backend)
             stores.local.put(key.digest, encoded(key.digest, name, backend, obtained.result))
         return obtained
+
+    def _compiled(
+        self,
+        program: Program,
+        unit: Unit,
+        key: CompileKey | None,
+        on_stage: OnStage,
+        on_begin: Callable[[], None],
+    ) -> Obtained:
+        """Return the compiler's result, from a helper if the program need not run here."""
+        lines, digest = ((), None) if key is None else (key.lines, key.digest)
+        origin = ResultOrigin("compiled", digest, None)
+        helped = None if self.runs else _by_helper(program, unit, on_stage, on_begin)
+        if helped is None:
+            program.compile_unit(unit, on_begin)
+            return Obtained(CompilationResult.of(unit, program.clock, lines), origin)
+        result = CompilationResult.of_files(unit, helped.files, lines)
+        return Obtained(result, origin, True, helped.peak_memory)
 
     def _stored(
         self, unit: Unit, key: CompileKey, stores: _Stores, on_stage: OnStage
@@ -200,11 +228,22 @@ def local_store(cache: CacheSpec) -> LocalStore | None:
     return LocalStore(cache.folder, read_settings().trust, cache.is_default)
 
 
-def _compiled(program: Program, unit: Unit, key: CompileKey | None) -> Obtained:
-    lines = () if key is None else key.lines
-    digest = None if key is None else key.digest
-    result = CompilationResult.of(unit, program.clock, lines)
-    return Obtained(result, ResultOrigin("compiled", digest, None))
+def _by_helper(
+    program: Program, unit: Unit, on_stage: OnStage, on_begin: Callable[[], None]
+) -> HelperResult | None:
+    """Give a unit its compiled form from a helper; None if this process has to compile it."""
+    if not has_helper(on_stage):
+        return None
+    on_stage(f"compile for {unit.label}")
+    begin = time.perf_counter()
+    spec = program.spec
+    request = unit.lowered.compile_request(spec.compiler_options, optimize=spec.optimize)
+    on_begin()
+    helped = compiled_by_helper(request, on_stage)
+    if helped is not None:
+        unit.compiled = unit.lowered.read_compiled(helped.files.hlo, helped.files.executable)
+        unit.compile_seconds = time.perf_counter() - begin
+    return helped
 
 
 def with_present_lines(

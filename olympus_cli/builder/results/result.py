@@ -8,6 +8,7 @@ from typing import Any
 
 import olympus
 from olympus.analysis import MemorySizes
+from olympus.stages import CompiledFiles
 from olympus_cli.builder.results.compile_key import Line
 from olympus_cli.program.stages import Stopwatch, Unit
 from olympus_cli.reports.build_report import XlaCost, XlaReport
@@ -63,6 +64,20 @@ class CompilationResult:
         seconds = unit.compile_seconds, compiled.executable.xla_seconds
         figures = CompilerFigures(*seconds, xla, MemorySizes(**sizes))
         return CompilationResult(executable, text, lines, figures)
+
+    @staticmethod
+    def of_files(
+        unit: Unit, files: CompiledFiles, lines: tuple[Line, ...] = ()
+    ) -> CompilationResult:
+        """Return the result of a unit that another process has compiled to `files`."""
+        described = unit.compiled.memory_analysis()
+        is_described = any(size is not None for size in described)
+        xla = XlaReport(_xla_cost(files.cost), described if is_described else files.memory)
+        memory = unit.compiled.memory()
+        sizes = {name: getattr(memory, name) for name in MemorySizes.__dataclass_fields__}
+        seconds = unit.compile_seconds, files.xla_seconds
+        figures = CompilerFigures(*seconds, xla, MemorySizes(**sizes))
+        return CompilationResult(files.executable, files.hlo, lines, figures)
 
 
 def saved_figures(unit: Unit, spec: TargetSpec, sizes: MemorySizes) -> CompiledFigures:

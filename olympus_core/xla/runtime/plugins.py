@@ -7,6 +7,7 @@ programs are compiled for without hardware.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -76,8 +77,15 @@ def installed(package: str) -> str | None:
     """Return the version of a package, or None if it is not installed."""
     from importlib import metadata
 
+    return _read_version(metadata.version, package)
+
+
+@functools.cache  # the folders of the import path are read, which may have many files
+def _read_version(read: Callable[[str], str], package: str) -> str | None:
+    from importlib import metadata
+
     try:
-        return metadata.version(package)
+        return read(package)
     except metadata.PackageNotFoundError:
         return None
 

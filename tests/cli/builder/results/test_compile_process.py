@@ -1,0 +1,111 @@
+"""Compilations by a helper have the results of the worker's own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import olympus
+import olympus.numpy as np
+from olympus_cli.builder.results import compile_process
+from olympus_cli.builder.results.compile_process import compiled_by_helper
+from olympus_cli.workers import pool
+from olympus_cli.workers.helpers import Helpers
+from tests.cli.forking import Spawn
+
+Invoke = Callable[..., Result]
+
+MODEL = "import olympus.numpy as np\n\n\ndef f(x):\n    return np.tanh(x @ x) + 1\n"
+TARGET = '[target.f{n}]\nentry = "program:f"\nargs = ["f32[{n},{n}]"]\n\n'
+
+
+def lowered() -> Any:
+    return olympus.jit(lambda x: np.sin(x) @ x).lower(olympus.ShapeDtypeStruct((3, 3), "float32"))
+
+
+def request() -> list[Any]:
+    module, options = lowered().compile_request()
+    return [module, dict(options), compile_process._settings()]
+
+
+def answer(of: list[Any]) -> Any:
+    with tempfile.TemporaryFile() as printed:
+        return compile_process._answer(of, printed)
+
+
+def test_the_files_are_those_of_compile() -> None:
+    compiled = lowered().compile()
+    executable, hlo, cost, memory, seconds, _peak = answer(request())
+    assert executable == compiled.serialize()
+    assert hlo == compiled.as_text()
+    assert cost == compiled.cost_analysis()
+    assert tuple(memory) == compiled.memory_analysis()
+    assert seconds > 0
+
+
+def test_a_helper_with_other_settings_does_not_compile() -> None:
+    module, options, (variables, processors) = request()
+    assert answer([module, options, [variables, processors]]) is not None
+    assert answer([module, options, [{**variables, "TF_XLA_FLAGS": "x"}, processors]]) is None
+    assert answer([module, options, [variables, processors + 1]]) is None
+
+
+def test_a_compilation_that_fails_warns_or_prints_is_left_to_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _module, options, settings = request()
+    assert answer([b"not a module", options, settings]) is None
+    usual = compile_process.compile_files
+
+    def warned(*args: Any) -> Any:
+        warnings.warn("slow", stacklevel=1)
+        return usual(*args)
+
+    monkeypatch.setattr(compile_process, "compile_files", warned)
+    assert answer(request()) is None
+    monkeypatch.setattr(compile_process, "compile_files", usual)
+    with tempfile.TemporaryFile() as printed:
+        os.write(printed.fileno(), b"E1128 a message of the compiler")
+        assert compile_process._answer(request(), printed) is None
+        assert compile_process._answer(request(), printed) is not None
+
+
+def test_a_program_that_calls_python_or_is_for_another_device_has_no_request() -> None:
+    x = olympus.ShapeDtypeStruct((2,), "float32")
+    called = olympus.jit(lambda x: olympus.pure_callback(lambda v: v, x, x)).lower(x)
+    assert called.compile_request() is None
+    gpu = olympus.jit(np.sin).trace(x).lower(olympus.Target("gpu", "h200"))
+    assert gpu.compile_request() is None
+    assert compiled_by_helper(lowered().compile_request(), lambda _stage: None) is None
+
+
+def test_a_build_with_helpers_has_the_bundles_of_a_build_without(
+    folder: Path, invoke: Invoke, forked: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "program.py").write_text(MODEL)
+    (folder / "olympus.toml").write_text("".join(TARGET.format(n=n) for n in range(1, 4)))
+    contents, asked = [], []
+    usual = Helpers.ask
+
+    def ask(helpers: Helpers, *args: Any) -> None:
+        asked.append(args[-1])
+        usual(helpers, *args)
+
+    monkeypatch.setattr(Helpers, "ask", ask)
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    for is_helped in (False, True):
+        monkeypatch.setattr(pool, "_are_helped", lambda *_, helped=is_helped: helped)
+        built = invoke("build", "--force", "--no-cache", "--project", str(folder))
+        assert built.exit_code == 0, built.stderr
+        files = sorted((folder / "build").glob("*/*.olympus"))
+        contents.append([file.read_bytes() for file in files])
+        assert len(files) == 3
+        assert len(asked) == (3 if is_helped else 0)
+    assert contents[0] == contents[1]
