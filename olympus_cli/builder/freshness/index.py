@@ -46,7 +46,7 @@ _COUNTED = {"file": "file", "package": "package", "folder": "folder", "variable"
 _NEW = ".olympus-new-index-"
 # The kinds of inputs that are paths which a change of the project's files can name.
 _OF_PATHS = frozenset(kind.kind for kind in (FileInput, KindInput, StatusInput, LinkInput))
-_VERSION = 1  # raised with every change that an old reader would misread
+_VERSION = 2  # raised with every change that an old reader would misread
 _MAX_BYTES = 1 << 28
 # The errors of data of a form that no index has.
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -96,6 +96,7 @@ class Index:
         self.entries: dict[str, Entry] = {}
         self.requests: dict[str, Selection] = {}
         self.changed: dict[str, str] = {}  # the targets without an entry, by the file that changed
+        self.failed: list[str] = []  # the targets whose last build failed
         self._inputs: list[list[Any]] = []
         self._lists: list[list[int]] = []
         self._numbers: dict[str, int] = {}
@@ -125,6 +126,7 @@ class Index:
             entry = Entry(**fields)
             self.entries[name] = entry._replace(outputs=[Output(*row) for row in entry.outputs])
         self.changed = {str(name): str(path) for name, path in data["changed"].items()}
+        self.failed = [str(name) for name in data["failed"]]
         self._check_numbers()
         self._check_types()
 
@@ -157,7 +159,7 @@ class Index:
 
         An index without targets is not written.
         """
-        if not self.entries and not self.changed:
+        if not (self.entries or self.changed or self.failed):
             return
         self._remove_unused()
         document = {
@@ -167,6 +169,7 @@ class Index:
             "lists": self._lists,
             "requests": self.requests,
             "changed": self.changed,
+            "failed": self.failed,
             "targets": {name: entry._asdict() for name, entry in self.entries.items()},
         }
         path = os.path.join(self.build_dir, INDEX)

@@ -72,6 +72,8 @@ class IndexUse:
         name = task.spec.name
         self.index.entries.pop(name, None)
         self.index.changed.pop(name, None)
+        if not task.frozen:
+            self._note_failure(name, has_failed=outcome.failure is not None)
         reads = outcome.reads
         if reads is None or outcome.report is None or outcome.failure is not None or task.frozen:
             return
@@ -95,6 +97,10 @@ class IndexUse:
         )
         self.index.entries[name] = entry
 
+    def _note_failure(self, name: str, *, has_failed: bool) -> None:
+        failed = set(self.index.failed) - {name}
+        self.index.failed = sorted(failed | {name} if has_failed else failed)
+
     def add_request(self, key: str, files: Iterable[Path], tasks: Mapping[str, Task]) -> None:
         """Store the targets that a request selects, for the next build with the same request.
 
@@ -111,6 +117,7 @@ class IndexUse:
         """Write the index, with the targets in `known` alone."""
         for name in self.index.entries.keys() - set(known):
             del self.index.entries[name]
+        self.index.failed = [name for name in self.index.failed if name in known]
         self.index.save()
 
     def _settings_of(self, task: Task) -> str:

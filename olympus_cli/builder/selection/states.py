@@ -18,8 +18,9 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import Project, TargetSpec
 
 #: "fresh" and "stale" are by the index of the build folder, and "built" is a target that it lacks.
+#: "failed": its last build failed; the outputs are those of the build before, if it has any.
 #: "damaged": a file of the build is missing or has another size, or its list cannot be read.
-State = Literal["fresh", "stale", "built", "never built", "damaged"]
+State = Literal["fresh", "stale", "built", "never built", "damaged", "failed"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def _state(spec: TargetSpec, folder: Path, index: Index) -> TargetState:
     if state == "built" and spec.name in index.entries:
         is_fresh = index.fresh(spec.name, settings_digest(spec), tuple(spec.labels)) is not None
         state = "fresh" if is_fresh else "stale"
+    if spec.name in index.failed:
+        state = "failed"
     return TargetState(spec.name, spec.entry, names, state, built, size, folder)
 
 

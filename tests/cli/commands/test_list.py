@@ -50,6 +50,25 @@ def test_built_and_damaged_outputs(project: Path, invoke: Invoke, damage: str) -
     assert states(invoke, "add")["add"]["state"] == "never built"
 
 
+def test_a_failed_target_is_failed_until_a_build_succeeds(project: Path, invoke: Invoke) -> None:
+    text = (project / "model.py").read_text()
+    assert invoke("build", "add").exit_code == 0
+    built = states(invoke, "add")["add"]
+    (project / "model.py").write_text(f"{text}\nraise ValueError('broken')\n")
+    assert invoke("build", "--frozen", "add").exit_code != 0
+    assert states(invoke, "add")["add"]["state"] == "stale"
+    assert invoke("build", "add", "forward@batch=1").exit_code != 0
+    failed = states(invoke)
+    assert failed["add"] == {**built, "state": "failed"}
+    assert failed["forward@batch=1"]["state"] == "failed"
+    assert failed["forward@batch=8"]["state"] == "never built"
+    (project / "model.py").write_text(text)
+    assert states(invoke, "add")["add"]["state"] == "failed"
+    assert invoke("build", "add").exit_code == 0
+    assert states(invoke, "add")["add"]["state"] == "fresh"
+    assert states(invoke)["forward@batch=1"]["state"] == "failed"
+
+
 def test_fresh_and_stale_outputs(project: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     assert {row["state"] for row in states(invoke).values()} == {"fresh"}
