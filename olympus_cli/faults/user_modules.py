@@ -13,7 +13,7 @@ from types import ModuleType
 from olympus_cli.faults.blame import is_users
 
 _last: list[str] = []  # the last module at the mark
-_kept: list[str] = []  # the modules before the mark that may be the user's
+_possible: list[str] = []  # the modules before the mark that may be the user's
 
 
 def mark_modules() -> None:
@@ -21,7 +21,7 @@ def mark_modules() -> None:
 
     A module that a program later puts in the place of one of these is not found.
     """
-    _kept[:] = [name for name, module in list(sys.modules.items()) if _may_be_users(module)]
+    _possible[:] = [name for name, module in list(sys.modules.items()) if _may_be_users(module)]
     _last[:] = [next(reversed(sys.modules))]
 
 
@@ -40,7 +40,7 @@ def user_modules() -> list[tuple[str, ModuleType]]:
         newer.append(name)
     else:
         return list(sys.modules.items())
-    names = (*_kept, *reversed(newer))
+    names = (*_possible, *reversed(newer))
     return [(name, sys.modules[name]) for name in names if name in sys.modules]
 
 

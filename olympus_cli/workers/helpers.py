@@ -1,7 +1,7 @@
 """Helpers: processes that do a part of many works without user code, such as a compilation.
 
 A helper initializes its libraries once, and a process of each work would do so again. The work
-sends a request with `Channel.ask`, and this process passes it on:
+sends a request with `Channel.query`, and this process passes it on:
 
     work  <-- request, answer -->  this process  <-- request, answer -->  helper
 
@@ -37,7 +37,7 @@ class Helpers:
         self._idle: list[_Helper] = []
         self._busy: dict[Isolated, _Helper] = {}  # by the process of the work
 
-    def ask(self, work: Isolated, serve: Callable[..., Data], request: Data) -> None:
+    def forward(self, work: Isolated, serve: Callable[..., Data], request: Data) -> None:
         """Pass a request of a work to a helper that runs `serve`."""
         helper = next((helper for helper in self._idle if helper.serve == serve), None)
         try:

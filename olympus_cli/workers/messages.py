@@ -108,7 +108,7 @@ class Channel:
 
     def __init__(self, end: socket.socket, token: bytes, *, has_helper: bool = False) -> None:
         self._sender, self._requests = Sender(end, token), Receiver(end, token)
-        #: True if `ask` reaches a helper
+        #: True if `query` reaches a helper
         self.has_helper = has_helper
 
     def __call__(self, stage: str) -> None:
@@ -123,7 +123,7 @@ class Channel:
         """Answer the last request."""
         self._sender.send(("answer", content))
 
-    def ask(self, request: Data) -> Data:
+    def query(self, request: Data) -> Data:
         """Return the answer of the helper to a request; None if the helper has died."""
         self.answer(request)
         return self.request()

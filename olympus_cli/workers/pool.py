@@ -137,7 +137,7 @@ class _Running:
         while self.process.answers:
             request = self.process.answers.pop(0)
             if self._helpers is not None and self.work.helper is not None:
-                self._helpers.ask(self.process, self.work.helper, request)
+                self._helpers.forward(self.process, self.work.helper, request)
             else:
                 self.process.send(on_request(self.work.name, request))
 

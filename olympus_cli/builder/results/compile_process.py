@@ -41,7 +41,7 @@ def compiled_by_helper(request: CompileRequest | None, on_stage: OnStage) -> Hel
         return None
     if request is None or len(request.module) > _MAX_BYTES:
         return None
-    answer = on_stage.ask([request.module, dict(request.options), _settings()])
+    answer = on_stage.query([request.module, dict(request.options), _settings()])
     if answer is None:
         return None
     executable, hlo, cost, memory, seconds, peak = answer

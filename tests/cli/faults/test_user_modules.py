@@ -15,15 +15,15 @@ from olympus_cli.faults.user_modules import user_modules as found
 @pytest.fixture(autouse=True)
 def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_modules, "_last", [])
-    monkeypatch.setattr(user_modules, "_kept", [])
+    monkeypatch.setattr(user_modules, "_possible", [])
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
 
 
 def module(name: str, file: str) -> ModuleType:
-    made = ModuleType(name)
-    made.__file__ = file
-    sys.modules[name] = made
-    return made
+    added = ModuleType(name)
+    added.__file__ = file
+    sys.modules[name] = added
+    return added
 
 
 def test_without_a_mark_all_modules_are_found() -> None:

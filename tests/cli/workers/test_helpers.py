@@ -31,9 +31,9 @@ def serve(channel: Channel) -> NoReturn:
         channel.answer([os.getpid(), request])
 
 
-def ask(channel: Channel, request: Data) -> Data:
-    channel("ask")
-    return channel.ask(request) if channel.has_helper else "alone"
+def query(channel: Channel, request: Data) -> Data:
+    channel("query")
+    return channel.query(request) if channel.has_helper else "alone"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def own(forked: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ends(requests: list[Data], jobs: int = 1, limits: Limits | None = None) -> dict[str, Ended]:
-    works = [Work(f"w{n}", ask, (r,), helper=serve) for n, r in enumerate(requests)]
+    works = [Work(f"w{n}", query, (r,), helper=serve) for n, r in enumerate(requests)]
     with closing(LocalPool(jobs).run(works, limits or Limits(), lambda *_: None)) as running:
         return {done.name: done.ended for done in running}
 
@@ -92,7 +92,7 @@ def test_few_works_and_works_with_a_memory_limit_have_no_helper(
     forked: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool.own_process, "is_own", lambda: True)
-    works = [Work(f"w{n}", ask, (n,), helper=serve) for n in range(5)]
+    works = [Work(f"w{n}", query, (n,), helper=serve) for n in range(5)]
     assert pool._are_helped(works, Limits())
     assert not pool._are_helped(works[:4], Limits())
     assert not pool._are_helped(works, Limits(memory=10**10))

@@ -91,14 +91,14 @@ def test_a_build_with_helpers_has_the_bundles_of_a_build_without(
 ) -> None:
     (folder / "program.py").write_text(MODEL)
     (folder / "olympus.toml").write_text("".join(TARGET.format(n=n) for n in range(1, 4)))
-    contents, asked = [], []
-    usual = Helpers.ask
+    contents, forwarded = [], []
+    usual = Helpers.forward
 
-    def ask(helpers: Helpers, *args: Any) -> None:
-        asked.append(args[-1])
+    def forward(helpers: Helpers, *args: Any) -> None:
+        forwarded.append(args[-1])
         usual(helpers, *args)
 
-    monkeypatch.setattr(Helpers, "ask", ask)
+    monkeypatch.setattr(Helpers, "forward", forward)
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     for is_helped in (False, True):
         monkeypatch.setattr(pool, "_are_helped", lambda *_, helped=is_helped: helped)
@@ -107,5 +107,5 @@ def test_a_build_with_helpers_has_the_bundles_of_a_build_without(
         files = sorted((folder / "build").glob("*/*.olympus"))
         contents.append([file.read_bytes() for file in files])
         assert len(files) == 3
-        assert len(asked) == (3 if is_helped else 0)
+        assert len(forwarded) == (3 if is_helped else 0)
     assert contents[0] == contents[1]
