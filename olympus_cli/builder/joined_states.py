@@ -54,10 +54,10 @@ def _state(bundle: JoinedBundle, spec: TargetSpec) -> TargetState:
     try:
         status = os.stat(bundle.path)
     except OSError:
-        return TargetState(bundle.name, spec.entry, names, "never built", None, 0, folder)
+        return TargetState(bundle.name, spec.entry, names, "never built", None, None, 0, folder)
     try:
         state: State = "fresh" if bundle.is_fresh() else "stale"
     except OSError:  # a part is missing
         state = "stale"
     built = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
-    return TargetState(bundle.name, spec.entry, names, state, built, status.st_size, folder)
+    return TargetState(bundle.name, spec.entry, names, state, built, None, status.st_size, folder)

@@ -17,6 +17,7 @@ from olympus_cli.options.shared import (
     common_options,
     entry_options,
     is_verbose,
+    memory_limit_option,
     no_cache_option,
     page_option,
     stage_options,
@@ -43,6 +44,7 @@ from olympus_cli.terminal import console
 @page_option
 @no_cache_option
 @time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -50,6 +52,7 @@ def command(
     page: bool,
     no_cache: bool,
     time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """Write the files that olympus build writes: the executable, the bundle and the report.
@@ -67,7 +70,14 @@ def command(
         check_other_builds(request, spec, folder, "-o FOLDER writes the outputs to another folder")
     with interrupts.interrupts_raised(), building([spec.name], jobs=1) as listener:
         use: Use | None = None if no_cache else "read"
-        options = Options(jobs=1, time_limit=time_limit, force=True, page=page, use=use)
+        options = Options(
+            jobs=1,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            force=True,
+            page=page,
+            use=use,
+        )
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, is_verbose())
     report = outcomes[0].report

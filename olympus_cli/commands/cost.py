@@ -17,6 +17,7 @@ from olympus_cli.options.shared import (
     backend_options,
     common_options,
     entry_options,
+    memory_limit_option,
     stage_options,
     time_limit_option,
     trips_option,
@@ -75,6 +76,7 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
     help="Also compile the program, and show its memory and estimated time.",
 )
 @time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -82,6 +84,7 @@ def command(
     rows: int,
     compiles: bool,
     time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """The program is traced and lowered, and not run. With --compile, the figures are those of the
@@ -106,6 +109,7 @@ def command(
             bool(request.at),
             action="counts",
             time_limit=time_limit,
+            memory_limit=memory_limit,
         )
     for warning in document["warnings"]:
         console.message(f"warning: {warning}")

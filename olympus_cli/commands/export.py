@@ -31,6 +31,7 @@ from olympus_cli.options.shared import (
     backend_options,
     common_options,
     is_verbose,
+    memory_limit_option,
     no_cache_option,
     output_option,
     program_options,
@@ -50,6 +51,7 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable, emit, write_file
 from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import OnStage, call
+from olympus_cli.workers.executor import Limits
 
 
 @click.command("export", cls=Command)
@@ -83,6 +85,7 @@ from olympus_cli.workers.call import OnStage, call
 @output_option("the output", or_folder=True)
 @no_cache_option
 @time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -95,6 +98,7 @@ def command(
     output: Path | Literal["-"] | None,
     no_cache: bool,
     time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """The program of a file is written unchanged. Without --output, the file has the name of the
@@ -107,6 +111,7 @@ def command(
       olympus export forward.olympus --format stablehlo -o forward.mlir
       olympus export forward.olympus --format wheel --module model -o dist
     """
+    limits = Limits(time_limit, memory_limit)
     options = ExportOptions(stablehlo_version, vjp_order, module, function, wheel_version)
     form = FORMATS[name]
     _check_options(name, form, options)
@@ -131,9 +136,17 @@ def command(
     if isinstance(form, ProgramFormat | BuildFormat):
         content: str | bytes
         if isinstance(form, ProgramFormat):
-            content = call(_content, spec, name, options, action="exports", time_limit=time_limit)
+            content = call(
+                _content,
+                spec,
+                name,
+                options,
+                action="exports",
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+            )
         else:
-            content = _description(form, spec, request, time_limit, no_cache=no_cache)
+            content = _description(form, spec, request, limits, no_cache=no_cache)
         if place == "-":
             emit(content, None)
             return
@@ -143,7 +156,7 @@ def command(
         assert place != "-"
         with interrupts.interrupts_raised(), tempfile.TemporaryDirectory() as folder:
             specs = sizes or {spec.name: spec}
-            bundle = _bundle(target, specs, request, Path(folder), time_limit, no_cache=no_cache)
+            bundle = _bundle(target, specs, request, Path(folder), limits, no_cache=no_cache)
             written = form.write(bundle, place, options)
     if as_json:
         document = {"target": target, "entry": spec.entry, "format": name}
@@ -208,7 +221,7 @@ def _description(
     form: BuildFormat,
     spec: TargetSpec,
     request: Request,
-    time_limit: float | None,
+    limits: Limits,
     *,
     no_cache: bool,
 ) -> str:
@@ -223,7 +236,7 @@ def _description(
             hint="name the target or its entry",
         )
     with interrupts.interrupts_raised(), tempfile.TemporaryDirectory() as folder:
-        (outcome,) = _built({spec.name: spec}, Path(folder), time_limit, no_cache=no_cache)
+        (outcome,) = _built({spec.name: spec}, Path(folder), limits, no_cache=no_cache)
         assert outcome.reads is not None  # it was traced
         bundle = Path(folder) / spec.name / f"{spec.name}{BUNDLE_SUFFIX}"
         return form.content(spec, bundle, outcome.reads)
@@ -234,7 +247,7 @@ def _bundle(
     specs: Mapping[str, TargetSpec],
     request: Request,
     folder: Path,
-    time_limit: float | None,
+    limits: Limits,
     *,
     no_cache: bool,
 ) -> Path:
@@ -255,16 +268,21 @@ def _bundle(
         else:
             artifact.load(path, native=False, trust=trust)
         return path
-    _built(specs, folder, time_limit, no_cache=no_cache)
+    _built(specs, folder, limits, no_cache=no_cache)
     return folder / target / f"{target}{BUNDLE_SUFFIX}"
 
 
 def _built(
-    specs: Mapping[str, TargetSpec], folder: Path, time_limit: float | None, *, no_cache: bool
+    specs: Mapping[str, TargetSpec], folder: Path, limits: Limits, *, no_cache: bool
 ) -> list[Outcome]:
     """Build targets in a folder, with the bundles that are joined from them; raise the errors."""
     options = Options(
-        jobs=1, time_limit=time_limit, force=True, page=False, use=None if no_cache else "read"
+        jobs=1,
+        time_limit=limits.time,
+        memory_limit=limits.memory,
+        force=True,
+        page=False,
+        use=None if no_cache else "read",
     )
     with building([*specs], jobs=1) as listener:
         outcomes = build(specs, folder, options, listener)

@@ -17,7 +17,7 @@ from olympus_cli.options.shared import (
 )
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
-from olympus_cli.text.units import byte_size
+from olympus_cli.text.units import byte_size, duration
 
 
 @click.command("list", cls=Command)
@@ -48,7 +48,7 @@ def command(
         rows = [{**asdict(state), "folder": str(state.folder)} for state in states]
         console.print_json({"targets": rows})
     elif states:
-        header = ("target", "backends", "state", "built", "size")
+        header = ("target", "backends", "state", "built", "time", "size")
         console.table(header, [_row(state) for state in states])
 
 
@@ -56,4 +56,5 @@ def _row(state: TargetState) -> tuple[str, ...]:
     built = datetime.fromisoformat(state.built).astimezone() if state.built else None
     moment = "" if built is None else built.strftime("%Y-%m-%d %H:%M:%S")
     size = byte_size(state.bytes) if state.bytes else ""
-    return state.target, ", ".join(state.backends), state.state, moment, size
+    took = "" if state.seconds is None else duration(state.seconds)
+    return state.target, ", ".join(state.backends), state.state, moment, took, size

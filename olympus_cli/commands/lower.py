@@ -16,6 +16,7 @@ from olympus_cli.options.shared import (
     common_options,
     entry_options,
     linalg_option,
+    memory_limit_option,
     output_option,
     repeats_option,
     time_limit_option,
@@ -51,6 +52,7 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @click.option("--debug-info", is_flag=True, help="Include source locations and name scopes.")
 @output_option("the program", printed=True)
 @time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -58,6 +60,7 @@ def command(
     debug_info: bool,
     output: Path | None,
     time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """\b
@@ -66,7 +69,13 @@ def command(
       olympus lower forward --format bytecode -o out.mlirbc
     """
     content, document = call(
-        _lowered, request.spec(), form, debug_info, action="lowers", time_limit=time_limit
+        _lowered,
+        request.spec(),
+        form,
+        debug_info,
+        action="lowers",
+        time_limit=time_limit,
+        memory_limit=memory_limit,
     )
     if output is not None or not as_json:
         emit(content, output)

@@ -22,6 +22,7 @@ from olympus_cli.options.shared import (
     common_options,
     entry_options,
     is_verbose,
+    memory_limit_option,
     output_option,
     stage_options,
     time_limit_option,
@@ -35,6 +36,7 @@ from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
 from olympus_cli.text.paths import display_path, unwritable
+from olympus_cli.workers.executor import Limits
 
 #: The environment variables that name a screen or the user's browser.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -48,6 +50,7 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option("--profile", is_flag=True, help="Run the program, and show the time of a call.")
 @time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -55,6 +58,7 @@ def command(
     opens: bool,
     profile: bool,
     time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """The target is built if it is stale. The page is one file, report.html in the folder of the
@@ -86,7 +90,7 @@ def command(
         if alone:
             folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
         try:
-            _build(spec, folder, time_limit, profile)
+            _build(spec, folder, Limits(time_limit, memory_limit), profile)
         except UsageError as error:
             if output is None and unwritable(folder.parent) is not None:
                 error.hint = "--output FILE writes the page only, and nothing in the build folder"
@@ -105,8 +109,10 @@ def command(
         console.message(f"no browser was found; the page is {page}")
 
 
-def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bool) -> None:
-    options = Options(jobs=1, time_limit=time_limit, page=True, profile=profile)
+def _build(spec: TargetSpec, folder: Path, limits: Limits, profile: bool) -> None:
+    options = Options(
+        jobs=1, time_limit=limits.time, memory_limit=limits.memory, page=True, profile=profile
+    )
     with interrupts.interrupts_raised(), building([spec.name], jobs=1) as listener:
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     for warning in outcomes[0].report.warnings if outcomes[0].report else ():

@@ -20,6 +20,7 @@ from olympus_cli.options.shared import (
     Command,
     backend_options,
     common_options,
+    memory_limit_option,
     output_option,
     program_options,
     stage_options,
@@ -59,6 +60,7 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 )
 @output_option("the results", form=".npz, which --inputs reads")
 @time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -66,6 +68,7 @@ def command(
     allowed: BundleOptions,
     output: Path | Literal["-"] | None,
     time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """The executable in a FILE.olympus is native code, which runs with all your permissions: run
@@ -96,6 +99,7 @@ def command(
             quiet=bundle is not None,  # it prints nothing, except in a native crash
             death=ArtifactError if bundle else CompileError,
             time_limit=time_limit,
+            memory_limit=memory_limit,
             on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
         )
     if output == "-":

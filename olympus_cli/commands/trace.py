@@ -11,6 +11,7 @@ from olympus_cli.options.shared import (
     Command,
     common_options,
     entry_options,
+    memory_limit_option,
     output_option,
     time_limit_option,
 )
@@ -28,14 +29,23 @@ from olympus_cli.workers.call import OnStage, call
 @entry_options
 @output_option("the program", printed=True)
 @time_limit_option
+@memory_limit_option
 @common_options
-def command(request: Request, output: Path | None, time_limit: float | None, as_json: bool) -> None:
+def command(
+    request: Request,
+    output: Path | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+    as_json: bool,
+) -> None:
     """\b
     Examples:
       olympus trace model:forward --shapes "x=f32[8,3]"
       olympus trace forward --output forward.olympuspr
     """
-    olympuspr, document = call(_traced, request.spec(), action="traces", time_limit=time_limit)
+    olympuspr, document = call(
+        _traced, request.spec(), action="traces", time_limit=time_limit, memory_limit=memory_limit
+    )
     if not as_json:
         emit(olympuspr, output)
         return

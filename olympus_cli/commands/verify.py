@@ -20,6 +20,7 @@ from olympus_cli.options.shared import (
     changed_since_option,
     gate_options,
     is_verbose,
+    memory_limit_option,
     request_options,
     stage_options,
     time_limit_option,
@@ -39,6 +40,7 @@ from olympus_cli.verify.references import Reference, parse_reference, results_of
 from olympus_cli.verify.show import failure_message, not_judged, not_judged_hint
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import OnStage, call
+from olympus_cli.workers.executor import Limits
 
 
 @click.command("verify", cls=Command)
@@ -67,6 +69,7 @@ from olympus_cli.workers.call import OnStage, call
     help="Verify with the inputs of N seeds, the first of which is --seed.",
 )
 @time_limit_option
+@memory_limit_option
 @click.option("--failures-only", is_flag=True, help="Show only comparisons that failed.")
 @click.option("--update", is_flag=True, help="Write the golden outputs if nothing fails.")
 @gate_options
@@ -81,6 +84,7 @@ def command(
     failures_only: bool,
     update: bool,
     time_limit: float | None,
+    memory_limit: int | None,
     outputs: Outputs,
 ) -> None:
     """Without a name, verify the default targets of olympus.toml. Each program is run, and its
@@ -94,6 +98,7 @@ def command(
       olympus verify forward --against golden --update
       olympus verify --output junit=verify.xml --output github
     """
+    limits = Limits(time_limit, memory_limit)
     if inputs.file is not None and runs > 1:
         raise UsageError("--runs cannot be combined with --inputs: it draws inputs from seeds")
     specs = [
@@ -110,7 +115,7 @@ def command(
             for spec, target_inputs in work:
                 with target_runs.record(spec.name), lines.of(spec.name) as describe:
                     judged = _verified(
-                        spec, target_inputs.of(spec), against, others, update, time_limit, describe
+                        spec, target_inputs.of(spec), against, others, update, limits, describe
                     )
                     documents.append(judged)
                     if table := verified_table(judged, runs > 1, failures_only):
@@ -150,13 +155,11 @@ def _verified(
     against: tuple[str, ...],
     others: list[Reference],
     update: bool,
-    time_limit: float | None,
+    limits: Limits,
     describe: OnStage,
 ) -> VerifiedTarget:
     """Return the result of verifying one target; it runs in isolation, as each reference does."""
-    results = {
-        reference.name: results_of(reference, spec, inputs, time_limit) for reference in others
-    }
+    results = {reference.name: results_of(reference, spec, inputs, limits) for reference in others}
     names = [*against, "golden"] if update and "golden" not in against else list(against)
     with clearing(spec):
         data = call(
@@ -167,7 +170,8 @@ def _verified(
             results,
             update,
             action="verifies",
-            time_limit=time_limit,
+            time_limit=limits.time,
+            memory_limit=limits.memory,
             on_stage=describe,
         )
     verified: VerifiedTarget = typed(data, VerifiedTarget)

@@ -25,6 +25,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage, call
+from olympus_cli.workers.executor import Limits
 
 #: the references that the process of the program computes
 OWN = ("op-by-op", "float64", "golden")
@@ -75,8 +76,11 @@ def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
     return replace(spec, backends=(backend,), outputs=outputs)
 
 
+_NO_LIMITS = Limits()
+
+
 def results_of(
-    reference: Reference, spec: TargetSpec, inputs: InputOptions, time_limit: float | None = None
+    reference: Reference, spec: TargetSpec, inputs: InputOptions, limits: Limits = _NO_LIMITS
 ) -> tuple[bytes, ...]:
     """Return the .npy files of the results of a reference, from a separate process.
 
@@ -92,7 +96,8 @@ def results_of(
         action=f"runs {reference.name}" if is_file else "runs",
         quiet=True,
         death=ArtifactError if is_file else CompileError,
-        time_limit=time_limit,
+        time_limit=limits.time,
+        memory_limit=limits.memory,
     )
     results: tuple[bytes, ...] = typed(files, tuple[bytes, ...], "results")
     return results

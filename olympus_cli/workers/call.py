@@ -287,11 +287,12 @@ def call(
     quiet: bool = False,
     death: type[OlympusError] = CompileError,
     time_limit: float | None = None,
+    memory_limit: int | None = None,
     on_stage: OnStage = lambda _stage: None,
 ) -> Data:
     """Do the work in a separate process and return its result; Ctrl-C and SIGTERM end it.
 
-    So does `time_limit`, in seconds after its first stage.
+    So do `time_limit`, in seconds after its first stage, and `memory_limit`, in bytes.
 
     Raises:
         OlympusError: the error of the work, or one of class `death` if the process has died.
@@ -309,6 +310,7 @@ def call(
                 quiet=quiet,
                 death=death,
                 time_limit=time_limit,
+                memory_limit=memory_limit,
                 on_stage=on_stage,
             )
             stack.enter_context(closing(process))

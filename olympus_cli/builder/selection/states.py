@@ -13,6 +13,7 @@ from olympus.errors import ArtifactError
 from olympus_cli.builder.freshness.index import Index
 from olympus_cli.builder.freshness.index_use import settings_digest
 from olympus_cli.builder.manifest import MANIFEST, Manifest
+from olympus_cli.builder.schedule import last_build
 from olympus_cli.reports.json import has_report
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import Project, TargetSpec
@@ -25,13 +26,17 @@ State = Literal["fresh", "stale", "built", "never built", "damaged", "failed"]
 
 @dataclass(frozen=True)
 class TargetState:
-    """The outputs of a target: the time of the last build in UTC, and the bytes of its files."""
+    """The outputs of a target: the time of the last build in UTC, and the bytes of its files.
+
+    `seconds` is the time that the build took, from its report; None if it is unknown.
+    """
 
     target: str
     entry: str
     backends: tuple[str, ...]
     state: State
     built: str | None
+    seconds: float | None
     bytes: int
     folder: Path
 
@@ -54,7 +59,9 @@ def _state(spec: TargetSpec, folder: Path, index: Index) -> TargetState:
         state = "fresh" if is_fresh else "stale"
     if spec.name in index.failed:
         state = "failed"
-    return TargetState(spec.name, spec.entry, names, state, built, size, folder)
+    last = None if built is None else last_build(folder)
+    seconds = None if last is None else last.seconds
+    return TargetState(spec.name, spec.entry, names, state, built, seconds, size, folder)
 
 
 def _outputs(folder: Path) -> tuple[State, str | None, int]:

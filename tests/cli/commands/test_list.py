@@ -36,7 +36,9 @@ def test_built_and_damaged_outputs(project: Path, invoke: Invoke, damage: str) -
     assert (row["backends"], row["entry"]) == (["cpu"], "model.py:add")
     assert row["built"].endswith("+00:00") and Path(row["folder"]) == folder.resolve()
     text = invoke("list").stdout
-    assert text.splitlines()[0].split() == ["target", "backends", "state", "built", "size"]
+    assert text.splitlines()[0].split() == ["target", "backends", "state", "built", "time", "size"]
+    report = json.loads((folder / "report.json").read_text())
+    assert row["seconds"] == sum(report["seconds"].values()) > 0
     if damage == "short":
         (folder / "program.olympuspr").write_text("")
     elif damage == "missing":
