@@ -155,7 +155,7 @@ def test_a_change_is_built_and_a_mistake_is_an_error_with_its_line(
     failed = olympus(tmp_path, "build", "predict@batch=32")
     assert failed.returncode == 3
     assert failed.stdout.split()[:2] == ["failed", "predict@batch=32"]
-    assert "matmul needs shapes" in failed.stderr
+    assert "in matmul of" in failed.stderr
     assert 'np.tanh(x.T @ layer["w"] + layer["b"])' in failed.stderr
     assert "Traceback" not in failed.stderr
     (tmp_path / "model.py").write_text(source.replace("np.tanh(", "np.sin("))
