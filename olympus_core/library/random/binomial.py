@@ -187,7 +187,7 @@ def multinomial(
     """
     words, chances = one_key("multinomial", key), shape_of(p)
     if not chances:
-        raise ShapeError("multinomial needs p with an axis of outcomes, and got a scalar")
+        raise ShapeError("multinomial: axis -1 is out of bounds for array of dimension 0, p")
     batch = chances[:-1] if shape is None else shape
     batch = fit_shape("multinomial", batch, shape_of(n), chances[:-1])
     return _multinomial(words, n, p, shape=batch, dtype=float_dtype("multinomial", dtype))

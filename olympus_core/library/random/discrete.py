@@ -23,6 +23,7 @@ from olympus_core.library.random.continuous import gumbel_formula
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import (
     constant,
+    dtype_text,
     fit_shape,
     float_dtype,
     random_signs,
@@ -67,10 +68,13 @@ def bernoulli(
     dtype('bool')
     """
     if mode not in ("low", "high"):
-        raise ArgumentError(f"the mode of bernoulli is 'low' or 'high', and not {mode!r}")
+        raise ArgumentError(f"got {mode=}, expected 'high' or 'low' for bernoulli")
     words, aval = one_key("bernoulli", key), get_aval(p)
     if dtypes.kind(aval.dtype) != "f":
-        raise DTypeError(f"bernoulli needs a float probability, and got {aval.long_name()}")
+        raise DTypeError(
+            "bernoulli probability `p` must have a floating dtype, got "
+            f"{dtypes.long_name(aval.dtype)}"
+        )
     return _bernoulli(words, p, shape=result_shape("bernoulli", shape, p), mode=mode)
 
 
@@ -133,7 +137,7 @@ def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
     """Return the dtype of samples, default integer by default; raise ArgumentError for others."""
     result = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind(result) not in "iu":
-        raise ArgumentError(f"{name} needs an integer dtype, and got {dtypes.long_name(result)}")
+        raise ArgumentError(dtype_text(name, result, "iu"))
     return result
 
 
@@ -159,7 +163,8 @@ def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: s
     count = math.prod(shape[: len(shape) - aval.ndim + 1])
     if count > aval.shape[at]:
         raise ArgumentError(
-            f"categorical cannot draw {count} of {aval.shape[at]} categories without replacement"
+            f"categorical: Number of samples without replacement ({count}) cannot exceed number of "
+            f"categories ({aval.shape[at]})"
         )
     last = transpose(noisy, (*(i for i in range(aval.ndim) if i != at), at))
     _, indices = top_k(last, count)
@@ -187,7 +192,7 @@ def categorical(
     """
     words, aval = one_key("categorical", key), get_aval(logits)
     if not aval.shape or not -aval.ndim <= axis < aval.ndim:
-        raise ShapeError(f"categorical got axis {axis}, and logits {aval.long_name()}")
+        raise ShapeError(f"axis {axis} is out of bounds for categorical of {aval.long_name()}")
     dtype = float_dtype("categorical", aval.dtype)
     batch = tuple(np.delete(aval.shape, axis).tolist())
     shape = fit_shape("categorical", batch if shape is None else shape, batch)

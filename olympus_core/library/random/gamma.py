@@ -254,7 +254,7 @@ def dirichlet(
     """
     concentrations = shape_of(alpha)
     if not concentrations:
-        raise ShapeError("dirichlet needs alpha with an axis of concentrations, and got a scalar")
+        raise ShapeError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
     batch = concentrations[:-1] if shape is None else shape
     full_shape = (*fit_shape("dirichlet", batch, concentrations[:-1]), concentrations[-1])
     return draw("dirichlet", _dirichlet, key, full_shape, dtype, alpha)

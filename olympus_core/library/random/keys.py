@@ -478,8 +478,8 @@ def implementation(impl: Any) -> str:
     for name, tag in _TAGS.items():
         if impl in (name, tag):
             return name
-    names = ", ".join(map(repr, _TAGS))
-    raise ArgumentError(f"the implementations of random keys are {names}, and not {impl!r}")
+    names = ", ".join([f'"{name}"' for name in _TAGS])
+    raise ArgumentError(f'unrecognized PRNG implementation "{impl}". Did you mean one of: {names}?')
 
 
 def checked_seed(name: str, seed: Any) -> Any:

@@ -100,13 +100,16 @@ def multivariate_normal(
     check_arrays("multivariate_normal", mean, cov)
     mean, cov = promote_inexact(mean, cov)
     if method not in _METHODS:
-        raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, and is {method!r}")
+        names = ", ".join(map(repr, _METHODS))
+        raise ArgumentError(f"method must be one of {{{names}}}, and is {method!r}")
     kind = float_dtype("multivariate_normal", get_aval(mean).dtype if dtype is None else dtype)
     sizes, square = get_aval(mean).shape, get_aval(cov).shape
-    if not sizes or len(square) < 2 or square[-2:] != (sizes[-1], sizes[-1]):
+    if not sizes:
+        raise ShapeError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
+    if len(square) < 2 or square[-2:] != (sizes[-1], sizes[-1]):
         raise ShapeError(
-            "multivariate_normal requires a mean of shape (..., n) and cov.shape == (..., n, n), "
-            f"and got {sizes} and {square}"
+            "multivariate_normal requires cov.shape == (..., n, n) for "
+            f"n={sizes[-1]}, but got cov.shape == {square}."
         )
     batch = broadcast_shapes(sizes[:-1], square[:-2])
     if shape is not None:

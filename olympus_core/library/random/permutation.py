@@ -125,10 +125,12 @@ def choice(
     draws = math.prod(shape)
     if not draws:
         return zeros(shape, get_aval(a).dtype)
-    if count <= 0 or (not replace and draws > count):
-        replacement = "with" if replace else "without"
+    if count <= 0:
+        raise ArgumentError("choice: a must be greater than 0 unless no samples are taken")
+    if not replace and draws > count:
         raise ArgumentError(
-            f"choice cannot draw {draws} of {count} slices {replacement} replacement"
+            f"choice: Cannot take a larger sample (size {draws}) than population (size {count}) "
+            "when 'replace=False'"
         )
     if p is None and not replace:
         shuffled = permutation(words, count if population is None else population, axis)
@@ -147,7 +149,10 @@ def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: st
         return randint(key, shape, 0, count)
     (p,) = promote_inexact(p)
     if get_aval(p).shape != (count,):
-        raise ShapeError(f"choice needs p of shape ({count},), and got {get_aval(p).long_name()}")
+        raise ShapeError(
+            "choice: p must be None or a 1D vector with the same size as a.shape[axis]. p has "
+            f"shape {get_aval(p).shape} and a.shape[axis] is {count}."
+        )
     if replace:
         return _by_inversion(key, p, shape=shape)
     return _by_noise(key, p, draws=math.prod(shape), mode=mode)

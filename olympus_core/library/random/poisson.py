@@ -101,6 +101,6 @@ def poisson(
     words, shape = one_key("poisson", key), result_shape("poisson", shape, lam)
     if words.__class__ is KeyArray:
         raise UnsupportedError(
-            f"poisson is only implemented for keys of threefry2x32, and not of {words.impl}"
+            f"`poisson` is only implemented for the threefry2x32 RNG, not {words.impl}"
         )
     return _poisson(words, lam, shape=shape, dtype=integer_dtype("poisson", dtype))

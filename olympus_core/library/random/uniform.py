@@ -36,17 +36,21 @@ from olympus_core.primitives.elementwise.logic import (
 )
 from olympus_core.primitives.elementwise.selection import clamp_p, select_n_p
 
-_KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"}
+_KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned int", "iu": "an int"}
 
 
 def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """Return the dtype of samples, by default the default float; raise ArgumentError for others."""
     result = requested_dtype(name, dtype)
     if dtypes.kind(result) not in kinds:
-        raise ArgumentError(
-            f"{name} needs {_KINDS[kinds]} dtype, and got {dtypes.long_name(result)}"
-        )
+        raise ArgumentError(dtype_text(name, result, kinds))
     return result
+
+
+def dtype_text(name: str, dtype: DType, kinds: str) -> str:
+    """Return the message for samples of a dtype of another kind than `kinds`."""
+    got = dtypes.long_name(dtype)
+    return f"dtype argument to `{name}` must be {_KINDS[kinds]} dtype, got {got}"
 
 
 def result_shape(name: str, shape: ShapeLike | None, *parameters: Any) -> Shape:
@@ -271,7 +275,7 @@ def randint(
     words = one_key("randint", key)
     dtype = requested_dtype("randint", dtype, dtypes.default_dtype("i"))
     if dtypes.kind(dtype) not in "iu":
-        raise DTypeError(f"randint needs an integer dtype, and got {dtypes.long_name(dtype)}")
+        raise DTypeError(dtype_text("randint", dtype, "iu"))
     shape = result_shape("randint", shape, minval, maxval)
     if dtype.itemsize >= 4:
         return _randint(words, minval, maxval, shape=shape, dtype=dtype)
