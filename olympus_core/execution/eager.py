@@ -243,6 +243,8 @@ def plain_program(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> tuple[xla.Executable, tuple[ShapedArray, ...]] | None:
     """Return the program of a call, and the types of its results; None if jaxlib cannot call it."""
+    if any(x.__class__ is ShardedArray for x in args):
+        return None  # it ran on their devices, and is not compiled for one device
     avals = tuple([get_aval(x) for x in args])
     runner, out_avals, _ = _program(primitive, avals, tuple(params.items()))
     return (runner.executable, out_avals) if isinstance(runner, _Direct) else None

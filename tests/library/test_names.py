@@ -47,7 +47,16 @@ OURS = {
         "Linalg",
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
         *("checked_options", "driver_digest", "device_config", "device_model", "optimize_options"),
-        *("is_attached", "shipped_devices", "shipped_tpus", "this_cpu", "topologies"),
+        *(
+            "CompileRequest",
+            "CompiledFiles",
+            "compile_files",
+            "is_attached",
+            "shipped_devices",
+            "shipped_tpus",
+            "this_cpu",
+            "topologies",
+        ),
         *("array_trees", "fixed_sizes", "formula_value"),
     },
 }

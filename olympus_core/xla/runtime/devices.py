@@ -186,6 +186,10 @@ def _accelerator(backend: str) -> BackendStatus:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of jaxlib and of the installed compilers of accelerators."""
+    """Return the versions of jaxlib and of the installed compilers of accelerators.
+
+    >>> "jaxlib" in compiler_versions()
+    True
+    """
     found = {plugin.package: plugin.version() for plugin in PLUGINS.values()}
     return {"jaxlib": JAXLIB_VERSION, **{name: v for name, v in found.items() if v is not None}}

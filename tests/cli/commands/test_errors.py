@@ -72,7 +72,6 @@ import olympus
 async def later(x): return x
 async def stream(x): yield x
 def items(x): yield x
-jitted = olympus.jit(items)
 
 class Net:
     def forward(self, x): return x + 1
