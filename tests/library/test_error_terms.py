@@ -9,12 +9,16 @@ from types import ModuleType
 from typing import Any
 
 import jax
+import jax.experimental.random
 import jax.numpy
 import numpy as np
 import pytest
 
 import olympus
+import olympus.experimental.random
 import olympus.numpy
+
+GENERATORS = {jax: jax.experimental.random, olympus: olympus.experimental.random}
 
 #: an expression, the class of its error, and the term that both messages contain
 TERMS = [
@@ -198,19 +202,59 @@ TERMS = [
     ("len(f())", TypeError, r"len\(\) of unsized object"),
     ("jnp.sum(f(3), axis=1)", ValueError, "axis 1 is out of bounds for array of dimension 1"),
     ("jnp.sum(f(3, 3), axis=(0, 0))", ValueError, r"duplicate value in 'axis': \(0, 0\)"),
+    (
+        "random.uniform(key, dtype=int)",
+        ValueError,
+        "argument to `uniform` must be a float dtype, got",
+    ),
+    ("random.bits(key, dtype='int8')", ValueError, "must be an unsigned int dtype, got int8"),
+    ("random.geometric(key, 0.5, dtype='bool')", ValueError, "must be an int dtype, got bool"),
+    ("random.choice(key, 0, (2,))", ValueError, "a must be greater than 0 unless no samples"),
+    (
+        "random.choice(key, 5, (2,), p=f(4))",
+        ValueError,
+        "p must be None or a 1D vector with the same",
+    ),
+    (
+        "random.choice(key, 2, (3,), False)",
+        ValueError,
+        r"a larger sample \(size 3\) than population",
+    ),
+    ("random.dirichlet(key, 1.0)", ValueError, r"requires alpha.ndim >= 1, got alpha.ndim == 0"),
+    ("random.key(0, impl='x')", ValueError, 'unrecognized PRNG implementation "x"'),
+    (
+        "random.multivariate_normal(key, f(2), f(3, 3))",
+        ValueError,
+        r"requires cov.shape == \(..., n, n\) for n=2, but got cov.shape == \(3, 3\)",
+    ),
+    ("generators.stateful_rng(0).split(2).key()", ValueError, "cannot operate on split stateful"),
+    (
+        "generators.StatefulPRNG(0, 1)",
+        ValueError,
+        "Expected base_key to be a typed PRNG key; got 0",
+    ),
+    (
+        "jit(lambda: generators.stateful_rng().key())()",
+        TypeError,
+        r"stateful_rng\(\) requires an explicit seed to be set",
+    ),
+    ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
 ]
 
 
 def _raised(package: ModuleType, expression: str) -> BaseException:
     """Return the error of an expression; f, i and b are arrays of ones of a shape."""
-    jnp = package.numpy
+    jnp, random = package.numpy, package.random
 
     def ones(dtype: str) -> Any:
         return lambda *shape: jnp.asarray(np.ones(shape, dtype))
 
     arrays = {"f": ones("float32"), "i": ones("int32"), "b": ones("bool")}
+    generators = GENERATORS[package]
+    names = {"lax": package.lax, "jnp": jnp, "random": random, "generators": generators}
+    names |= {"jit": package.jit, "key": random.key(0)}
     with pytest.raises(Exception) as caught:
-        eval(expression, {"lax": package.lax, "jnp": jnp, "random": package.random, **arrays})
+        eval(expression, {**arrays, **names})
     return caught.value
 
 

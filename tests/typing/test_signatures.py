@@ -419,7 +419,6 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.lax.dce_sink": ("val", "trees, and functions of any arguments"),
     "olympus.experimental.sparse.ad.is_sparse": ("x", "trees of sparse and dense arrays"),
     "olympus.profiler.start_server": ("return", "trees, and functions of any arguments"),
-    "olympus.experimental.random.stateful_rng": ("impl", "trees, and functions of any arguments"),
 }
 #: the type of a function whose result is not known
 FUNCTION = re.compile(r"Callable\[(?:\.\.\.|_P|\[[^\[\]]*\]), (?:Any|ArrayLike)\]")
