@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -32,7 +33,7 @@ class Host:
     @staticmethod
     def here() -> Host:
         """Return the machine that this process runs on."""
-        return Host(platform.system(), platform.machine(), cpu_features(_CPUINFO))
+        return Host(platform.system(), platform.machine(), _saved_features(_CPUINFO))
 
     def misfits(
         self,
@@ -74,6 +75,11 @@ def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
     if line[0].startswith("flags"):
         names = [name for name in names if _X86.fullmatch(name)]
     return tuple(sorted(set(names)))
+
+
+@cache  # a process stays on its machine
+def _saved_features(cpuinfo: Path) -> tuple[str, ...] | None:
+    return cpu_features(cpuinfo)
 
 
 def _processor_misfits(build_host: Host, host: Host) -> Iterator[str]:

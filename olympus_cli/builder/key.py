@@ -14,11 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict
 
 import olympus
 from olympus.artifact import COMPILERS, Host
-from olympus.files import read_regular
+from olympus.files import read_regular, to_data
 from olympus.stages import device_config, device_model, optimize_options
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.program.versions import installed_version
@@ -100,7 +99,7 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
     facts = {
         PROGRAM: digest_of(stablehlo),
         "signature": signature,
-        "host": asdict(Host.here()),
+        "host": to_data(Host.here()),
         **compiler_facts(backend),
     }
     return digest_of(json.dumps(facts, sort_keys=True))

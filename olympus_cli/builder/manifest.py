@@ -11,12 +11,12 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
-from olympus.files import open_regular, typed
+from olympus.files import open_regular, to_data, typed
 from olympus_cli.reports.build_report import OutputFile
 from olympus_cli.reports.json import PAGE, REPORT, read_report
 from olympus_cli.reports.text import SUMMARY
@@ -70,7 +70,7 @@ class Manifest:
 
     def write(self, directory: Path) -> None:
         """Write the list into `directory`."""
-        data = {"schema_version": _VERSION, **asdict(self)}
+        data = {"schema_version": _VERSION, **to_data(self)}
         (directory / MANIFEST).write_text(indented(data) + "\n", encoding="utf-8")
 
 

@@ -27,6 +27,7 @@ from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.key import content_parts
 from olympus_cli.builder.manifest import Manifest, output_file
+from olympus_cli.builder.results.compile_process import has_helper
 from olympus_cli.builder.results.compiling import Compiling, Obtained, compiling
 from olympus_cli.builder.source_digest import source_digest
 from olympus_cli.process.memory import peak_memory
@@ -146,15 +147,19 @@ def _compile(
 ) -> tuple[_Lowered, dict[str, Obtained]]:
     """Compile a program, and inspect its lowered form while the compiler runs."""
     begun = Event()
+    converts = not has_helper(on_stage)
     with _taking_turns(), ThreadPoolExecutor(1, "olympus-build") as beside:
-        looking = beside.submit(_look_at_lowered, program, files, begun)
+        looking = beside.submit(_look_at_lowered, program, files, begun, converts)
         try:
             obtained = settings.compile(program, on_stage, begun.set)
         finally:
             begun.set()
         on_stage("write")
         with program.clock.part("write"):
-            return looking.result(), obtained
+            lowered = looking.result()
+            if not converts:
+                write_hlo(program, files, obtained[program.units[0].label].lowered_hlo)
+            return lowered, obtained
 
 
 @contextmanager
@@ -168,8 +173,10 @@ def _taking_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
+def _look_at_lowered(program: Program, files: Files, begun: Event, converts: bool) -> _Lowered:
     """Write the files of the lowered program, and compute everything that depends on it alone.
+
+    The HLO is written only if this process `converts` the program to it.
 
     This waits until `begun` is set, when the compiler has started: the end of the build depends on
     the compiler.
@@ -180,6 +187,8 @@ def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
     spec, first = program.spec, program.units[0]
     costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
     sources = write_lowered(program, files)
+    if converts:
+        write_hlo(program, files)
     _ = program.arguments, program.results
     for unit in program.units:
         unit.lowered.bytecode()
@@ -193,7 +202,7 @@ def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
 
 
 def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
-    """Write the files of the lowered program, and make the folders of its backends.
+    """Write the files of the lowered program except its HLO, and make its backends' folders.
 
     Returns the source map of each program, by kind of backend.
     """
@@ -209,8 +218,13 @@ def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
             files.write(f"{unit.label}/stablehlo.mlir", unit.stablehlo)
             files.write(f"{unit.label}/sources.json", source_map.to_bytes())
             sources.setdefault(unit.kind, source_map)
-    files.write("program.hlo.txt", first.lowered.as_text("hlo"))
     return sources
+
+
+def write_hlo(program: Program, files: Files, text: str | None = None) -> None:
+    """Write the HLO of the lowered program; `text` is the HLO if it is known."""
+    first = program.units[0]
+    files.write("program.hlo.txt", first.lowered.as_text("hlo") if text is None else text)
 
 
 def _inspect(

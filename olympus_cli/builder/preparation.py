@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any, get_args
 
 import olympus
-from olympus.artifact import COMPILERS, compiler_versions
+from olympus.artifact import COMPILERS, Host, compiler_versions
+from olympus.files import field_types, is_record
+from olympus_cli.builder.freshness.inputs import importable_names
 from olympus_cli.faults.user_modules import mark_modules
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.program.versions import installed_version, tool_versions
+from olympus_cli.reports.program_figures import CompiledFigures
+from olympus_cli.spec.model import TargetSpec
 
 #: Names of `olympus.analysis` whose modules every build imports.
 _ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
@@ -32,6 +39,18 @@ _MODULES = (
     *("olympus_cli.frontends.placing", "olympus_cli.frontends.python"),
     *("olympus_cli.frontends.torch_modules", "olympus_cli.reports.text", "encodings.ascii"),
 )
+
+
+def prepare_for(specs: Iterable[TargetSpec]) -> None:
+    """Prepare this process to fork workers for targets.
+
+    In a process that does not fork its workers this does nothing.
+    """
+    prepare_workers()
+    if own_process.is_own():
+        folders = {*sys.path, *(str(x) for spec in specs for x in (spec.root, *spec.python_path))}
+        for folder in folders:
+            importable_names(folder)  # kept if it does not change
 
 
 @cache
@@ -49,6 +68,8 @@ def prepare_workers() -> None:
             importlib.import_module(module)
         tool_versions()
         compiler_versions()
+        Host.here()
+        _know_types(CompiledFigures)
         for package in chain(*COMPILERS.values()):
             installed_version(package)  # Python caches the lists of the import path's folders
         lowered = olympus.jit(_program).lower(olympus.ShapeDtypeStruct((2, 2), "float32"))
@@ -60,6 +81,15 @@ def prepare_workers() -> None:
         olympus.analysis.SourceMap.of(lowered.module, Path()).to_bytes()
     mark_modules()
     gc.freeze()  # a collection writes to all objects, whose pages a fork then copies
+
+
+def _know_types(kind: Any) -> None:
+    """Find the types of the fields of a record and its parts, which `typed` then remembers."""
+    if is_record(kind):
+        for part in field_types(kind).values():
+            _know_types(part)
+    for part in get_args(kind):
+        _know_types(part)
 
 
 def _program(x: olympus.Array) -> olympus.Array:

@@ -18,7 +18,13 @@ import olympus
 from olympus.errors import ArtifactError
 from olympus.files import read_regular
 from olympus_cli.builder.files import Files
-from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
+from olympus_cli.builder.outputs import (
+    backend_warnings,
+    block_report,
+    finish,
+    write_hlo,
+    write_lowered,
+)
 from olympus_cli.builder.record import Record
 from olympus_cli.builder.results.result import saved_figures
 from olympus_cli.program.stages import Program, Unit
@@ -117,6 +123,7 @@ def _report(
     reports = {backend.label: backend for backend in record.report.backends}
     with Files(directory) as files:
         write_lowered(program, files)
+        write_hlo(program, files)
         backends = []
         for unit in program.units:
             _load(unit, moves.relocations[unit.label], before, files, runs=runs)

@@ -16,7 +16,7 @@ from olympus_cli.builder.freshness.recording import recording
 from olympus_cli.builder.key import device_figures
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
-from olympus_cli.builder.preparation import prepare_workers
+from olympus_cli.builder.preparation import prepare_for
 from olympus_cli.builder.results.compile_process import serve
 from olympus_cli.builder.schedule import LastBuild, last_build, longest_first
 from olympus_cli.builder.update import bring_up_to_date
@@ -43,7 +43,7 @@ def run_tasks(
     tasks end. No process is left, even if the iteration ends early.
     """
     if len(tasks) > 1 and executor.forks:  # a single process does this while its compiler runs
-        prepare_workers()
+        prepare_for(task.spec for task in tasks.values())
     order = longest_first(tasks, builds, limits.memory)
     works = [
         Work(name, _run_task, (tasks[name],), memory, helper=serve)

@@ -33,7 +33,7 @@ from olympus_cli.spec.devices import AnyModel
 from olympus_cli.text.units import array_type, byte_size
 
 if TYPE_CHECKING:
-    from olympus.analysis import Cost
+    from olympus.analysis import Cost, Memory
     from olympus.stages import Compiled
 
 _MAX_BUFFERS = 20
@@ -202,20 +202,39 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
 
     `trips` are the trip counts of loops whose number of iterations depends on data, by source line.
     """
-    whole = compiled.memory()
-    sizes = {name: getattr(whole, name) for name in MemorySizes.__dataclass_fields__}
-    memory = MemoryReport(**sizes, largest=whole.largest(_MAX_BUFFERS))
-    estimate = slowest_first(compiled.estimate(trips=trips))
-    device = olympus.stages.device_model(compiled.target)
+    inspected = inspected_figures(
+        compiled.memory(), compiled.estimate(trips=trips), compiled.target
+    )
+    return completed_figures(inspected, compiled, root, trips)
+
+
+def inspected_figures(
+    memory: Memory, estimate: Estimate, target: olympus.Target
+) -> CompiledFigures:
+    """Return the figures that depend only on the memory and the time of one device."""
+    sizes = {name: getattr(memory, name) for name in MemorySizes.__dataclass_fields__}
+    report = MemoryReport(**sizes, largest=memory.largest(_MAX_BUFFERS))
+    sorted_estimate = slowest_first(estimate)
+    device = olympus.stages.device_model(target)
     fits = None
     if device is not None:
-        fits = fits_between(memory.needed, memory.bound(memory.needed), device)
-    figures = CompiledFigures(
-        memory,
-        replace(estimate, kernels=estimate.kernels[:_MAX_KERNELS]),
-        fits,
+        fits = fits_between(report.needed, report.bound(report.needed), device)
+    kernels = sorted_estimate.kernels[:_MAX_KERNELS]
+    return CompiledFigures(report, replace(sorted_estimate, kernels=kernels), fits)
+
+
+def completed_figures(
+    inspected: CompiledFigures, compiled: Compiled, root: Path, trips: Mapping[str, int]
+) -> CompiledFigures:
+    """Return the result of `inspected_figures` with the figures of the lowered program.
+
+    The arguments are those of `compiled_figures`.
+    """
+    assert inspected.estimate is not None
+    figures = replace(
+        inspected,
         devices=compiled.num_devices,
-        utilization=_utilization(compiled, estimate, trips),
+        utilization=_utilization(compiled, inspected.estimate, trips),
         torus=_torus(compiled),
     )
     if figures.devices > 1:

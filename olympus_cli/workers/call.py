@@ -35,7 +35,8 @@ from olympus_cli.text.units import limit_texts
 from olympus_cli.workers import supervisor
 from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
 from olympus_cli.workers.module_changes import Snapshot
-from olympus_cli.workers.supervisor import Job, OnStage, fork_quietly, supervise
+from olympus_cli.workers.slots import SlotJob, Slots
+from olympus_cli.workers.supervisor import Job, OnStage, fork_supervisor, supervise
 
 __all__ = ["READING", "WAITING", "Ended", "Isolated", "OnStage", "call", "wait"]
 
@@ -94,7 +95,7 @@ class Isolated:
     With `environment`, the process is a fresh interpreter, started with these variables in
     addition to those of this process, and without the variables of value None: Python
     reads `PYTHONHASHSEED` only at the start. With `has_helper`, the caller passes the requests in
-    `answers` to a helper, and sends its answers.
+    `answers` to a helper, and sends its answers. With `slots`, a slot runs the work.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -112,7 +113,9 @@ class Isolated:
         on_stage: OnStage = lambda _stage: None,
         environment: Mapping[str, str | None] | None = None,
         has_helper: bool = False,
+        slots: Slots | None = None,
     ) -> None:
+        self._slots = slots
         self._environment = environment
         self._action, self._death = action, death
         self._time_limit, self._memory_limit = time_limit, memory_limit
@@ -143,8 +146,10 @@ class Isolated:
             self._leash.setblocking(False)
             # `multiprocessing` has no such supervisor: its forkserver does not end the processes
             # that a program leaves, and imports all modules again, also from the working directory
-            start: Callable[..., _Child | subprocess.Popen[bytes]]
+            start: Callable[..., _Child | SlotJob | subprocess.Popen[bytes]]
             start = _fork if own_process.is_own() else _spawn
+            if self._slots is not None:
+                start = self._slots.start
             if self._environment is not None:
                 merged = {**os.environ, **self._environment}
                 variables = {name: value for name, value in merged.items() if value is not None}
@@ -386,25 +391,10 @@ class _Child:
         return os.waitpid(self.pid, 0)
 
 
-_last: list[Snapshot] = []  # the snapshot of the last fork
-
-
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
     """Fork the supervisor from this process, which has imported all modules and has no threads."""
-    # a snapshot writes to all objects that it refers to, whose pages are then copied: 12 ms
-    if not _last or not _last[0].has_modules_of_now():
-        _last[:] = [Snapshot.take()]
-    snapshot = _last[0]
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        with interrupts.deferred() as came:
-            if (child := fork_quietly()) == 0:
-                came.clear()  # the parent ends, and with it the child
-        if child == 0:
-            supervise(leash, results, job, snapshot)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    return _Child(child)
+    snapshot = Snapshot.of_now()
+    return _Child(fork_supervisor(lambda: supervise(leash, results, job, snapshot)))
 
 
 def _spawn(

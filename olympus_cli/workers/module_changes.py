@@ -26,6 +26,9 @@ def _number_and_last() -> tuple[int, str | None]:
     return len(sys.modules), next(reversed(sys.modules), None)
 
 
+_last: list[Snapshot] = []
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The attributes of all loaded modules, and the import path."""
@@ -44,6 +47,16 @@ class Snapshot:
             list(sys.path),
             *_number_and_last(),
         )
+
+    @staticmethod
+    def of_now() -> Snapshot:
+        """Return the last snapshot if nothing has been imported since, else a new one.
+
+        A snapshot writes to all objects that it refers to, and a fork then copies their pages.
+        """
+        if not _last or not _last[0].has_modules_of_now():
+            _last[:] = [Snapshot.take()]
+        return _last[0]
 
     def has_modules_of_now(self) -> bool:
         """Return True if the same modules are loaded now, and the import path is the same."""

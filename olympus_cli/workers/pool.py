@@ -20,6 +20,7 @@ from olympus_cli.workers.call import Ended, Isolated, wait
 from olympus_cli.workers.executor import Done, Limits, OnTargetStage, Work
 from olympus_cli.workers.helpers import Helpers
 from olympus_cli.workers.messages import Data
+from olympus_cli.workers.slots import Slots
 
 OnRequest = Callable[[str, Data], Data]  # the name of the work, its request; returns the answer
 
@@ -62,8 +63,15 @@ def run_all(
     waiting = list(works)
     running: list[_Running] = []
     helpers = Helpers() if _are_helped(works, limits) else None
+    slots = Slots() if own_process.is_own() else None
     start = partial(
-        _Running, on_stage=on_stage, action=action, quiet=quiet, limits=limits, helpers=helpers
+        _Running,
+        on_stage=on_stage,
+        action=action,
+        quiet=quiet,
+        limits=limits,
+        helpers=helpers,
+        slots=slots,
     )
     try:
         while waiting or running:
@@ -89,6 +97,8 @@ def run_all(
             worker.close()
         if helpers is not None:
             helpers.close()
+        if slots is not None:
+            slots.close()
 
 
 def _are_helped(works: Sequence[Work], limits: Limits | None) -> bool:
@@ -116,6 +126,7 @@ class _Running:
         quiet: bool,
         limits: Limits | None,
         helpers: Helpers | None,
+        slots: Slots | None,
     ) -> None:
         self.work = work
         self._helpers = helpers if work.helper is not None else None
@@ -130,6 +141,7 @@ class _Running:
             memory_limit=limits.memory,
             on_stage=partial(on_stage, work.name),
             has_helper=self._helpers is not None,
+            slots=slots,
         )
 
     def answer(self, on_request: OnRequest) -> None:

@@ -66,6 +66,26 @@ class Job:
     has_helper: bool = False
 
 
+def fork_supervisor(supervise: Callable[[], NoReturn]) -> int:
+    """Fork a process that calls `supervise`, and return its id.
+
+    This process has imported all modules and has no threads.
+
+    Raises:
+        OSError: the system has no process left.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        with interrupts.deferred() as came:
+            if (child := fork_quietly()) == 0:
+                came.clear()  # the parent ends, and with it the child
+        if child == 0:
+            supervise()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return child
+
+
 def main(leash: int, results: int) -> NoReturn:
     """Supervise the job that arrives on the leash; the entry point of a fresh interpreter."""
     ours = socket.socket(fileno=leash)
@@ -83,46 +103,82 @@ def supervise(
     reference writes to its object, and the pages that a forked process writes to are copied.
     """
     try:
-        try:
-            report = _watch(leash, results, job, snapshot)
-        except OSError as error:
-            report = {"refused": os.strerror(error.errno or 0)}
-        with suppress(OSError):  # the command has closed the leash
-            leash.sendall(pickle.dumps(report))
+        _Supervisor(snapshot, leash, results).do(leash, results, job)
     finally:
         _exit(0)
 
 
-def _watch(
-    leash: socket.socket, results: socket.socket, job: Job, snapshot: Snapshot
-) -> dict[str, Data]:
-    ignored: set[int] = {n for n in _END_SIGNALS if signal.getsignal(n) == signal.SIG_IGN}
-    for number in _END_SIGNALS:  # the command handles them
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, set())
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _close_all_but(0, 1, 2, leash.fileno(), results.fileno())
-    bell = _bell()
-    output, printed = os.pipe()
-    stack, dumped = os.pipe()
-    worker = fork_quietly()
-    if worker == 0:
-        _work(results, printed, dumped, job, snapshot, ignored)
-    results.close()
-    os.close(printed)
-    os.close(dumped)
-    output_ends = _OutputEnds()
-    memory = MemoryLimit(job.memory_limit)
-    exitcode, used = _until_the_end(worker, leash, bell, output, output_ends, memory)
-    ended = _end_all(worker)
-    if exitcode is None:
-        exitcode = ended
-    os.set_blocking(output, False)
-    with suppress(BlockingIOError):  # a process that was not killed may have it open
-        while output_ends.take(os.read(output, 1 << 16)):
-            pass
-    report = {"exitcode": exitcode, "output": output_ends.content(), "stack": _whole(stack)}
-    return report if used is None else {**report, "memory": used}
+def serve_jobs(control: socket.socket, snapshot: Snapshot) -> NoReturn:
+    """Do one job after the other, as `supervise` does one, until the command closes `control`.
+
+    A message is the length of a pickled job in 8 bytes, sent with the descriptors of the leash and
+    of the results, and then the job.
+    """
+    try:
+        this = _Supervisor(snapshot, control)
+        while True:
+            length, descriptors, *_ = socket.recv_fds(control, 8, 2)
+            if not length:
+                break
+            leash, results = (socket.socket(fileno=number) for number in descriptors)
+            content = control.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+            this.do(leash, results, pickle.loads(content))
+    finally:
+        _exit(0)
+
+
+class _Supervisor:
+    """This process as a supervisor, which forks a worker for each job.
+
+    `snapshot` has the modules before the jobs. `used` are the sockets that stay open.
+    """
+
+    def __init__(self, snapshot: Snapshot, *used: socket.socket) -> None:
+        self._snapshot = snapshot
+        self._ignored: set[int] = {n for n in _END_SIGNALS if signal.getsignal(n) == signal.SIG_IGN}
+        for number in _END_SIGNALS:  # the command handles them
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        _close_all_but(0, 1, 2, *(end.fileno() for end in used))
+        self._bell = _bell()
+
+    def do(self, leash: socket.socket, results: socket.socket, job: Job) -> None:
+        """Fork a worker for `job`, wait for its end, write the report to `leash`, and close it."""
+        with leash, results:
+            try:
+                report = self._watch(leash, results, job)
+            except OSError as error:
+                report = {"refused": os.strerror(error.errno or 0)}
+            with suppress(OSError):  # the command has closed the leash
+                leash.sendall(pickle.dumps(report))
+
+    def _watch(self, leash: socket.socket, results: socket.socket, job: Job) -> dict[str, Data]:
+        output, printed = os.pipe()
+        stack, dumped = os.pipe()
+        try:
+            try:
+                worker = fork_quietly()
+                if worker == 0:
+                    _work(results, printed, dumped, job, self._snapshot, self._ignored)
+            finally:
+                results.close()
+                os.close(printed)
+                os.close(dumped)
+            ends = _OutputEnds()
+            memory = MemoryLimit(job.memory_limit)
+            exitcode, used = _until_the_end(worker, leash, self._bell, output, ends, memory)
+            ended = _end_all(worker)
+            os.set_blocking(output, False)
+            with suppress(BlockingIOError):  # a process that was not killed may have it open
+                while ends.take(os.read(output, 1 << 16)):
+                    pass
+            code = ended if exitcode is None else exitcode
+            report = {"exitcode": code, "output": ends.content(), "stack": _whole(stack)}
+            return report if used is None else {**report, "memory": used}
+        finally:
+            os.close(output)
+            os.close(stack)
 
 
 def _whole(pipe: int) -> bytes:

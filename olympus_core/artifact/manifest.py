@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olympus_bundle import manifest as records
@@ -16,6 +16,7 @@ from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base.dtypes import long_name
+from olympus_core.base.json_records import to_data
 from olympus_core.stages.interface import ArgInfo
 
 
@@ -113,7 +114,7 @@ class Manifest(records.Manifest):
         return data
 
     def _executable(self, stored: StoredExecutable) -> dict[str, Any]:
-        data = asdict(replace(stored, shardings=None))
+        data: dict[str, Any] = to_data(replace(stored, shardings=None))
         del data["shardings"]
         if stored.topology is None:
             del data["topology"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import abc
 import functools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
@@ -23,10 +23,202 @@ from olympus_core.base.avals import (
     shaped,
 )
 from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
-from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh
-from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh, are_names
 
 Index = tuple[slice, ...]
+
+
+class _Unconstrained:
+    """The entry of a PartitionSpec that leaves a dimension to the compiler."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec:
+    """For each dimension of an array, the axis of a mesh that it is split along.
+
+    An entry is the name of an axis, a tuple of names (the first is the major one), None for a
+    dimension that is whole everywhere, or `P.UNCONSTRAINED` for one that a constraint leaves to
+    the compiler.  Dimensions after the last entry are whole.
+
+    `unreduced` and `reduced` are sets of other axes of the type `Explicit`. Along an unreduced
+    axis the devices hold terms whose sum is the array. Along a reduced axis each holds the array,
+    and the cotangent is unreduced.
+
+    >>> P("data", None, ("model", "expert"))
+    P('data', None, ('model', 'expert'))
+    """
+
+    __slots__ = ("partitions", "reduced", "unreduced")
+    UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
+    partitions: tuple[Any, ...]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
+
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: Set[Any] = frozenset(),
+        reduced: Set[Any] = frozenset(),
+    ) -> None:
+        self.partitions = tuple(map(_entry, partitions))
+        self.unreduced, self.reduced = frozenset(), frozenset()
+        if unreduced or reduced:
+            self.unreduced = self._checked("unreduced", unreduced)
+            self.reduced = self._checked("reduced", reduced)
+            if self.unreduced & self.reduced:
+                raise ArgumentError(
+                    "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
+                    f"unreduced: {set(unreduced)} and reduced: {set(reduced)}"
+                )
+
+    def _checked(self, what: str, names: Any) -> frozenset[Any]:
+        """Return the axes of `unreduced` or `reduced`; raise ArgumentError for invalid ones."""
+        if not isinstance(names, Set):
+            raise ArgumentError(
+                f"{what} argument of PartitionSpec should be of type `frozenset` or `set`. Got "
+                f"{names!r:.80}"
+            )
+        if None in names:
+            raise ArgumentError(
+                f"{what} cannot contain None. All elements in {what} should refer to the mesh axes"
+            )
+        if names & {n for d in range(len(self.partitions)) for n in self.axes(d)}:
+            raise ArgumentError(
+                f"partitions cannot overlap with {what} axes passed to PartitionSpec. Got "
+                f"partitions: {self.partitions} and {what} axes: {set(names)}"
+            )
+        return frozenset(names)
+
+    def __repr__(self) -> str:
+        sets = {"unreduced": self.unreduced, "reduced": self.reduced}
+        words = [f"{k}={{{', '.join(sorted(map(repr, v)))}}}" for k, v in sets.items() if v]
+        if not words:
+            return f"P({repr(self.partitions)[1:-1]})"
+        return f"P({', '.join([*map(repr, self.partitions), *words])})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartitionSpec):
+            return NotImplemented
+        mine = self.partitions, self.unreduced, self.reduced
+        return mine == (other.partitions, other.unreduced, other.reduced)
+
+    def __hash__(self) -> int:
+        return hash((self.partitions, self.unreduced, self.reduced))
+
+    def update(
+        self,
+        *,
+        partitions: Iterable[Any] | None = None,
+        unreduced: Set[Any] | None = None,
+        reduced: Set[Any] | None = None,
+    ) -> PartitionSpec:
+        """Return the spec with some fields replaced."""
+        return PartitionSpec(
+            *(self.partitions if partitions is None else partitions),
+            unreduced=self.unreduced if unreduced is None else unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+        )
+
+    def index(self, entry: Any) -> int:
+        """Return the first dimension with an entry; raise ValueError if none has it."""
+        return self.partitions.index(_entry(entry))
+
+    def count(self, entry: Any) -> int:
+        """Return the number of dimensions with an entry."""
+        return self.partitions.count(_entry(entry))
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse_sets("*pspec", "*spec.partitions")
+        return iter(self.partitions)
+
+    def __getitem__(self, i: Any) -> Any:
+        self._refuse_sets("pspec[...]", "spec.partitions[...]")
+        return self.partitions[i]
+
+    def _refuse_sets(self, used: str, instead: str) -> None:
+        if self.unreduced or self.reduced:
+            raise ArgumentError(
+                f"{self}: Using {used} is dangerous when PartitionSpec has non-empty "
+                f"unreduced/reduced set. Please use {instead}"
+            )
+
+    def __add__(self, other: object) -> PartitionSpec:
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(
+                *self.partitions,
+                *other.partitions,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
+            )
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return self._joined(self.partitions, other, other, "__add__")
+
+    def __radd__(self, other: object) -> PartitionSpec:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return self._joined(other, self.partitions, other, "__radd__")
+
+    def _joined(self, first: Any, second: Any, other: object, method: str) -> PartitionSpec:
+        for what, names in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if names:
+                raise ArgumentError(
+                    f"other {other} cannot be of instance `tuple` when self {self} has {what} in "
+                    f"`{method}` of PartitionSpec."
+                )
+        return PartitionSpec(*first, *second)
+
+    @property
+    def has_sets(self) -> bool:
+        """True if an axis is unreduced or reduced."""
+        return bool(self.unreduced or self.reduced)
+
+    @property
+    def of_cotangent(self) -> PartitionSpec:
+        """The spec of the cotangent: unreduced along reduced axes, and the other way round."""
+        if not self.has_sets:
+            return self
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
+    def axes(self, dimension: int) -> tuple[Any, ...]:
+        """Return the names of the axes that a dimension is split along, the major one first."""
+        entry = self.partitions[dimension] if dimension < len(self.partitions) else None
+        if entry is None or entry is _UNCONSTRAINED:
+            return ()
+        return entry if isinstance(entry, tuple) else (entry,)
+
+
+P = PartitionSpec
+
+
+def _entry(entry: Any) -> Any:
+    """Return an entry of a spec in its normal form: a name, a tuple of two or more, or None.
+
+    Raises ArgumentError for an invalid entry.
+    """
+    if isinstance(entry, tuple | list):
+        entry = tuple(entry)
+        if not are_names(entry) or any(e is None or e is _UNCONSTRAINED for e in entry):
+            raise ArgumentError(
+                f"a PartitionSpec needs names of axes in a tuple, and got {entry!r:.80}"
+            )
+        return None if not entry else entry[0] if len(entry) == 1 else entry
+    if not are_names((entry,)):
+        raise ArgumentError(
+            f"a PartitionSpec needs names of axes, tuples of these and None, and got {entry!r:.80}"
+        )
+    return entry
 
 
 class Tiling(NamedTuple):
@@ -466,3 +658,82 @@ def _named_tiling(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec, ndim: 
         places.append(place.tolist())
     rows = zip(*places, strict=True) if ndim else [()] * math.prod(sizes)
     return Tiling(tuple(counts), tuple(rows))
+
+
+class TiledSharding(Sharding):
+    """A sharding of arrays of one rank that no spec on the program's mesh describes.
+
+    The compiler may choose one, for example for a reshape that splits an axis of the mesh in two.
+    """
+
+    __slots__ = ("_devices", "_tiling")
+
+    def __init__(self, devices: tuple[Any, ...], tiling: Tiling) -> None:
+        self._devices, self._tiling = devices, tiling
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return self._devices
+
+    def tiling(self, ndim: int) -> Tiling:
+        if ndim != len(self._tiling.counts):
+            raise ShardingError(
+                f"{self!r} is for arrays of {len(self._tiling.counts)} dimensions, and one has "
+                f"{ndim}"
+            )
+        return self._tiling
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(count == 1 for count in self._tiling.counts)
+
+    def __repr__(self) -> str:
+        return f"TiledSharding({len(self._devices)} devices, parts={self._tiling.counts})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TiledSharding):
+            return NotImplemented
+        return (self._devices, self._tiling) == (other._devices, other._tiling)
+
+    def __hash__(self) -> int:
+        return hash((self._devices, self._tiling))
+
+
+def whole_on(device: Any, like: Iterable[Sharding]) -> Sharding:
+    """Return the sharding of an array on one device: on the first mesh of `like`, if any.
+
+    >>> whole_on(device, [NamedSharding(mesh, P("data"))]).spec
+    P()
+    """
+    for sharding in like:
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+            return NamedSharding(sharding.mesh, PartitionSpec())
+    return SingleDeviceSharding(device)
+
+
+def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:
+    """Return the sharding on `mesh` with the tiling `tiling`.
+
+    It is a NamedSharding if a spec describes it. As in JAX, the last entry of the spec is that of
+    the last dimension that is split.
+    """
+    sizes = mesh.axis_sizes
+    places = np.array(tiling.places, np.int64).reshape(*sizes, len(tiling.counts))
+    entries = []
+    for d, count in enumerate(tiling.counts):
+        # the step of the part number along each axis: the major axis has the largest step
+        steps = [
+            (int(np.take(places[..., d], 1, i).flat[0] - places[..., d].flat[0]), i)
+            for i, size in enumerate(sizes)
+            if size > 1
+        ]
+        axes = [i for step, i in sorted(steps, reverse=True) if step > 0]
+        entries.append(tuple(mesh.axis_names[i] for i in axes) if count > 1 else ())
+    while entries and not entries[-1]:
+        entries.pop()
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) == len(names):
+        sharding = NamedSharding(mesh, PartitionSpec(*entries))
+        if sharding.tiling(len(tiling.counts)) == tiling:
+            return sharding
+    return TiledSharding(mesh.flat_devices, tiling)

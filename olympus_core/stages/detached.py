@@ -6,23 +6,39 @@ initializes the compiler only once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from olympus_core import xla
+from olympus_core.base import gc_pause
+
+if TYPE_CHECKING:
+    from olympus_core.analysis.memory.memory import Memory
+    from olympus_core.analysis.records import Estimate
 
 
 class CompileRequest(NamedTuple):
-    """The input of XLA for a program of one device: its module as bytes, and all options."""
+    """The input of a compilation for one device: the module as bytes, and all options of XLA.
+
+    `argument_names` are those of the parameters, for the description of the memory.
+    """
 
     module: bytes
     options: dict[str, str | int | bool | float]
+    argument_names: tuple[str, ...]
+
+
+class DetachedFigures(NamedTuple):
+    """The memory of a compiled program, and the estimate of its time on its own device."""
+
+    memory: Memory
+    estimate: Estimate
 
 
 class CompiledFiles(NamedTuple):
-    """The result of a compilation as plain data, with XLA's own figures.
+    """The files of a compilation, with XLA's own figures of them, and the time that XLA took.
 
-    `Lowered.read_compiled` reads `executable` and `hlo`. XLA took `xla_seconds`. Its result has
-    figures of the memory too, if the executable describes it.
+    `Lowered.read_compiled` reads `executable` and `hlo`. `lowered_hlo` is the result of
+    `Lowered.as_text("hlo")`.
     """
 
     executable: bytes
@@ -30,25 +46,54 @@ class CompiledFiles(NamedTuple):
     cost: dict[str, float] | None
     memory: xla.MemoryAnalysis
     xla_seconds: float
+    lowered_hlo: str
 
 
-def compile_files(module: bytes, options: xla.Options) -> CompiledFiles:
-    """Compile the module of a `CompileRequest` for the CPU, with its options.
+def compile_files(request: CompileRequest) -> tuple[CompiledFiles, DetachedFigures | None]:
+    """Compile the program of a request for the CPU, and inspect the result.
+
+    The inspection is None if it needs the numbers of iterations of loops, which only the lowered
+    program has.
 
     Raises:
       CompileError: the compiler fails.
       UsageError: an option has an invalid value.
       ArtifactError: the compiler cannot serialize the executable.
 
-    >>> request = jit(f).lower(1.0).compile_request()
-    >>> compile_files(*request).executable == jit(f).lower(1.0).compile().serialize()
+    >>> files, inspection = compile_files(jit(f).lower(1.0).compile_request())
+    >>> files.executable == jit(f).lower(1.0).compile().serialize()
     True
     """
-    executable = xla.compile(module, xla.Target("cpu"), options)
-    return CompiledFiles(
-        executable.serialize(),
+    executable = xla.compile(request.module, xla.Target("cpu"), request.options)
+    serialized = executable.serialize()
+    executable.read_from(serialized)
+    files = CompiledFiles(
+        serialized,
         executable.hlo_text(),
         executable.cost_analysis(),
         executable.memory(),
         executable.xla_seconds or 0.0,
+        xla.hlo_text(request.module),
     )
+    return files, _inspection(executable, request.argument_names)
+
+
+class _LoopsNeeded(Exception):
+    """An estimate depends on numbers of iterations that are not in the compiled program."""
+
+
+def _inspection(
+    executable: xla.Executable | xla.CompileOnlyExecutable, argument_names: tuple[str, ...]
+) -> DetachedFigures | None:
+    from olympus_core.analysis.hlo.estimate import estimate  # imported only if needed
+    from olympus_core.analysis.memory.memory import memory_of
+
+    def loops() -> NoReturn:
+        raise _LoopsNeeded
+
+    try:
+        with gc_pause.paused():
+            time = estimate(executable.hlo_module(), executable.target, loops=loops)
+            return DetachedFigures(memory_of(executable, argument_names), time)
+    except _LoopsNeeded:
+        return None

@@ -577,7 +577,9 @@ class Lowered(Stage):
         if xla.product_options(self.module):
             return None
         return CompileRequest(
-            xla.module_bytes(self.module), self._options(compiler_options, optimize)
+            xla.module_bytes(self.module),
+            self._options(compiler_options, optimize),
+            self.signature.arg_names,
         )
 
     def _with_repeats(self, repeats: Repeats) -> Lowered:
@@ -635,17 +637,18 @@ class Lowered(Stage):
         program = with_shardings(executable, avals, entry, where, s.own_shardings)
         return ShardedCompiled(s, program, self.target, self)
 
-    def read_compiled(self, hlo: str, executable: bytes) -> Compiled:
+    def read_compiled(self, hlo: str, executable: bytes, *, is_checked: bool = False) -> Compiled:
         """Return the result of an earlier `compile` of this program, for inspection only.
 
         `hlo` is the result of its `as_text()`, and `executable` of its `serialize()`.  No device
         is needed.  Memory, estimates and collectives are those of the compiled program.  For a GPU,
-        the sizes that only its runtime knows are None.
+        the sizes that only its runtime knows are None.  With `is_checked` the caller knows that
+        `hlo` is an HLO module, and it is read when a figure of it is used.
 
         Raises ArtifactError if `hlo` is not an HLO module.
 
         >>> lowered.read_compiled(compiled.as_text(), compiled.serialize()).memory().peak
         12288
         """
-        saved = xla.saved_executable(hlo, executable, self.target)
+        saved = xla.saved_executable(hlo, executable, self.target, is_checked=is_checked)
         return SavedCompiled(self.signature, saved, self.target, self, self._where)

@@ -94,7 +94,6 @@ NAMESPACES = [
     "sparse",
     "example_libraries",
     "checkify",
-    "experimental",
 ]
 DOORS = {
     "jaxlib": (

@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, NamedTuple, NoReturn
 
+import olympus
 from olympus.errors import OlympusError
+from olympus.files import to_data, typed
 from olympus.stages import CompiledFiles, CompileRequest, MemoryAnalysis, compile_files
 from olympus_cli.builder.freshness.inputs import common_variables
 from olympus_cli.process.memory import peak_memory
+from olympus_cli.reports.program_figures import FORMS, CompiledFigures, inspected_figures
 from olympus_cli.workers.call import OnStage
 from olympus_cli.workers.messages import Channel, Data
 from olympus_cli.workers.pool import default_jobs
@@ -26,9 +28,13 @@ _MAX_BYTES = 1 << 20  # of a module: the compilation of a larger one takes longe
 
 
 class HelperResult(NamedTuple):
-    """The result of a helper, and the largest memory that it used meanwhile, in bytes."""
+    """The result of a helper, and the largest memory that it used meanwhile, in bytes.
+
+    `inspected` are its figures; None if they need the lowered program.
+    """
 
     files: CompiledFiles
+    inspected: CompiledFigures | None
     peak_memory: int | None
 
 
@@ -41,12 +47,14 @@ def compiled_by_helper(request: CompileRequest | None, on_stage: OnStage) -> Hel
         return None
     if request is None or len(request.module) > _MAX_BYTES:
         return None
-    answer = on_stage.query([request.module, dict(request.options), _settings()])
+    answer = on_stage.query([[*request], _settings()])
     if answer is None:
         return None
-    executable, hlo, cost, memory, seconds, peak = answer
-    files = CompiledFiles(executable, hlo, cost, MemoryAnalysis(*memory), seconds)
-    return HelperResult(files, peak)
+    content, figures, peak = answer
+    files = CompiledFiles(*content)
+    files = files._replace(memory=MemoryAnalysis(*files.memory))
+    inspected = None if figures is None else typed(figures, CompiledFigures, forms=FORMS)
+    return HelperResult(files, inspected, peak)
 
 
 def has_helper(on_stage: OnStage) -> bool:
@@ -65,23 +73,23 @@ def serve(channel: Channel) -> NoReturn:
 
 def _answer(request: Data, printed: IO[bytes]) -> Data:
     """Return the result as plain data; None if the worker has to compile."""
-    module, options, settings = request
+    content, settings = request
     if settings != _settings():
         return None
     _forget_peak()
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            files = compile_files(module, options)
+            files, inspection = compile_files(CompileRequest(*content))
     except OlympusError:
         return None
     if warned or _has_printed(printed):
         return None
-    return [*files._replace(memory=_plain(files.memory)), peak_memory()]
-
-
-def _plain(memory: Sequence[int | None]) -> Data:
-    return list(memory)
+    figures = None
+    if inspection is not None:
+        figures = to_data(inspected_figures(*inspection, olympus.Target("cpu")), FORMS)
+    content = [[*part] if isinstance(part, MemoryAnalysis) else part for part in files]
+    return [content, figures, peak_memory()]
 
 
 def _settings() -> Data:

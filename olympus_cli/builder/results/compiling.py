@@ -25,7 +25,11 @@ from olympus_cli.builder.results.remote import GuardedRemote
 from olympus_cli.builder.results.result import CompilationResult, saved_figures
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import ResultOrigin
-from olympus_cli.reports.program_figures import CompiledFigures, compiled_figures
+from olympus_cli.reports.program_figures import (
+    CompiledFigures,
+    compiled_figures,
+    completed_figures,
+)
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.cache import CacheSpec, Use, environment_cache
 from olympus_cli.spec.model import TargetSpec
@@ -39,7 +43,9 @@ class Obtained(NamedTuple):
     result: CompilationResult
     origin: ResultOrigin
     by_helper: bool = False
-    peak_memory: int | None = None  # of another process that compiled it
+    inspected: CompiledFigures | None = None  # by another process that compiled it
+    peak_memory: int | None = None  # of that process
+    lowered_hlo: str | None = None  # from that process
 
     @property
     def can_run(self) -> bool:
@@ -55,6 +61,8 @@ class Obtained(NamedTuple):
         """Return the figures of the compiled program of a unit of `spec`."""
         if self.is_stored:
             return saved_figures(unit, spec, self.result.figures.memory)
+        if self.inspected is not None:
+            return completed_figures(self.inspected, unit.compiled, spec.root, spec.trips)
         return compiled_figures(unit.compiled, spec.root, spec.trips)
 
 
@@ -130,8 +138,15 @@ class Compiling:
         if helped is None:
             program.compile_unit(unit, on_begin)
             return Obtained(CompilationResult.of(unit, program.clock, lines), origin)
-        result = CompilationResult.of_files(unit, helped.files, lines)
-        return Obtained(result, origin, True, helped.peak_memory)
+        result = CompilationResult.of_files(unit, helped.files, helped.inspected, lines)
+        return Obtained(
+            result,
+            origin,
+            by_helper=True,
+            inspected=helped.inspected,
+            peak_memory=helped.peak_memory,
+            lowered_hlo=helped.files.lowered_hlo,
+        )
 
     def _stored(
         self, unit: Unit, key: CompileKey, stores: _Stores, on_stage: OnStage
@@ -241,7 +256,10 @@ def _by_helper(
     on_begin()
     helped = compiled_by_helper(request, on_stage)
     if helped is not None:
-        unit.compiled = unit.lowered.read_compiled(helped.files.hlo, helped.files.executable)
+        if spec.trips:  # which the figures of the time depend on
+            helped = helped._replace(inspected=None)
+        files = helped.files
+        unit.compiled = unit.lowered.read_compiled(files.hlo, files.executable, is_checked=True)
         unit.compile_seconds = time.perf_counter() - begin
     return helped
 

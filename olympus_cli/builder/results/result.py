@@ -67,13 +67,17 @@ class CompilationResult:
 
     @staticmethod
     def of_files(
-        unit: Unit, files: CompiledFiles, lines: tuple[Line, ...] = ()
+        unit: Unit,
+        files: CompiledFiles,
+        inspected: CompiledFigures | None,
+        lines: tuple[Line, ...] = (),
     ) -> CompilationResult:
-        """Return the result of a unit that another process has compiled to `files`."""
-        described = unit.compiled.memory_analysis()
-        is_described = any(size is not None for size in described)
-        xla = XlaReport(_xla_cost(files.cost), described if is_described else files.memory)
-        memory = unit.compiled.memory()
+        """Return the result of a unit that another process has compiled to `files`.
+
+        `inspected` are its figures if that process has computed them.
+        """
+        xla = XlaReport(_xla_cost(files.cost), files.memory)
+        memory = unit.compiled.memory() if inspected is None else inspected.memory
         sizes = {name: getattr(memory, name) for name in MemorySizes.__dataclass_fields__}
         seconds = unit.compile_seconds, files.xla_seconds
         figures = CompilerFigures(*seconds, xla, MemorySizes(**sizes))

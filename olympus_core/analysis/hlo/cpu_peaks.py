@@ -154,6 +154,7 @@ def this_cpu() -> Cpu:
     return Cpu(_model(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
 
 
+@functools.cache  # a process stays on its machine
 def _model() -> str:
     """Return the name of the model, with the numbers that distinguish models of one name."""
     properties: dict[str, str] = {}

@@ -9,7 +9,7 @@ the executable's bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -310,15 +310,18 @@ class CompileOnlyExecutable(_Program):
 
 
 class _SavedProgram:
-    """The parts of a runtime's executable that a saved program has."""
+    """The parts of a runtime's executable that a saved program has; `read` reads its module."""
 
-    def __init__(self, module: Any, serialized: bytes) -> None:
-        self._module = module
+    def __init__(self, read: Callable[[], Any], serialized: bytes) -> None:
+        self._read = read
         self._serialized = serialized
+        self._modules: list[Any] = []
 
     def hlo_modules(self) -> list[Any]:
         """Return the only module."""
-        return [self._module]
+        if not self._modules:
+            self._modules.append(self._read())
+        return self._modules
 
     def serialize(self) -> bytes:
         """Return the bytes of the executable."""
@@ -334,7 +337,32 @@ class _SavedProgram:
 class SavedExecutable(CompileOnlyExecutable):
     """A program of an earlier compilation: its figures are known, and it cannot run."""
 
-    __slots__ = ()
+    __slots__ = ("_is_read",)
+
+    def __init__(self, raw: _SavedProgram, target: Target) -> None:
+        super().__init__(raw, target)
+        self._is_read = False
+
+    def read(self) -> None:
+        """Read the executable's bytes, once."""
+        if not self._is_read:
+            self._is_read = True
+            self.read_from(self._raw.serialize())
+
+    def hlo_module(self) -> HloModule:
+        """Return the optimized HLO as objects."""
+        self.read()
+        return super().hlo_module()
+
+    def memory(self) -> MemoryAnalysis:
+        """Return the memory that the program needs, in bytes."""
+        self.read()
+        return super().memory()
+
+    def buffer_assignment(self) -> BufferAssignment | None:
+        """Return the place of each value in memory; None if it is not known."""
+        self.read()
+        return super().buffer_assignment()
 
     def run(self, buffers: list[Buffer]) -> Any:
         """Raise BackendError."""
@@ -343,18 +371,39 @@ class SavedExecutable(CompileOnlyExecutable):
     execute = run
 
 
-def saved_executable(text: str, serialized: bytes, target: Target) -> SavedExecutable:
+def saved_executable(
+    text: str, serialized: bytes, target: Target, *, is_checked: bool = False
+) -> SavedExecutable:
     """Return the executable of an optimized HLO module, from `hlo_text` and `serialize`.
+
+    It is read immediately, or with `is_checked` when it is first inspected.
 
     Raises:
       ArtifactError: `text` is not one HLO module.
     """
+    proto: bytes | None = None
+    if target.backend == "tpu":
+        proto = _read_or_error(lambda: saved_tpu_module(text, serialized))
+
+    def module() -> Any:
+        if proto is not None:
+            return _read_or_error(lambda: readable_module(proto))
+        return _read_or_error(lambda: _hlo.hlo_module_from_text(text))
+
+    program = _SavedProgram(module, serialized)
+    executable = SavedExecutable(program, target)
+    executable._proto = proto
+    if not is_checked:
+        program.hlo_modules()
+        executable.read()
+    return executable
+
+
+_T = TypeVar("_T")
+
+
+def _read_or_error(read: Callable[[], _T]) -> _T:
     try:
-        proto = saved_tpu_module(text, serialized) if target.backend == "tpu" else None
-        module = _hlo.hlo_module_from_text(text) if proto is None else readable_module(proto)
+        return read()
     except (JaxRuntimeError, ValueError, RuntimeError) as error:
         raise ArtifactError(f"the optimized program cannot be read: {error}") from None
-    executable = SavedExecutable(_SavedProgram(module, serialized), target)
-    executable._proto = proto
-    executable.read_from(serialized)
-    return executable

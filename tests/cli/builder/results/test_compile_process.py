@@ -14,8 +14,15 @@ from click.testing import Result
 
 import olympus
 import olympus.numpy as np
+from olympus.files import typed
 from olympus_cli.builder.results import compile_process
 from olympus_cli.builder.results.compile_process import compiled_by_helper
+from olympus_cli.reports.program_figures import (
+    FORMS,
+    CompiledFigures,
+    compiled_figures,
+    completed_figures,
+)
 from olympus_cli.workers import pool
 from olympus_cli.workers.helpers import Helpers
 from tests.cli.forking import Spawn
@@ -31,8 +38,7 @@ def lowered() -> Any:
 
 
 def request() -> list[Any]:
-    module, options = lowered().compile_request()
-    return [module, dict(options), compile_process._settings()]
+    return [[*lowered().compile_request()], compile_process._settings()]
 
 
 def answer(of: list[Any]) -> Any:
@@ -42,26 +48,39 @@ def answer(of: list[Any]) -> Any:
 
 def test_the_files_are_those_of_compile() -> None:
     compiled = lowered().compile()
-    executable, hlo, cost, memory, seconds, _peak = answer(request())
+    (executable, hlo, cost, memory, seconds, given), figures, _peak = answer(request())
     assert executable == compiled.serialize()
+    assert given == lowered().as_text("hlo")
     assert hlo == compiled.as_text()
     assert cost == compiled.cost_analysis()
     assert tuple(memory) == compiled.memory_analysis()
     assert seconds > 0
+    inspected = typed(figures, CompiledFigures, forms=FORMS)
+    here = Path()
+    assert completed_figures(inspected, compiled, here, {}) == compiled_figures(compiled, here, {})
+
+
+def test_figures_that_need_the_lowered_program_are_left_to_the_worker() -> None:
+    def loop(x: Any) -> Any:
+        return olympus.lax.while_loop(lambda v: v[0] > 1, lambda v: v * 0.5, x)
+
+    of = olympus.jit(loop).lower(olympus.ShapeDtypeStruct((3,), "float32")).compile_request()
+    _files, figures, _peak = answer([[*of], compile_process._settings()])
+    assert figures is None
 
 
 def test_a_helper_with_other_settings_does_not_compile() -> None:
-    module, options, (variables, processors) = request()
-    assert answer([module, options, [variables, processors]]) is not None
-    assert answer([module, options, [{**variables, "TF_XLA_FLAGS": "x"}, processors]]) is None
-    assert answer([module, options, [variables, processors + 1]]) is None
+    content, (variables, processors) = request()
+    assert answer([content, [variables, processors]]) is not None
+    assert answer([content, [{**variables, "TF_XLA_FLAGS": "x"}, processors]]) is None
+    assert answer([content, [variables, processors + 1]]) is None
 
 
 def test_a_compilation_that_fails_warns_or_prints_is_left_to_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _module, options, settings = request()
-    assert answer([b"not a module", options, settings]) is None
+    (_module, *others), settings = request()
+    assert answer([[b"not a module", *others], settings]) is None
     usual = compile_process.compile_files
 
     def warned(*args: Any) -> Any:

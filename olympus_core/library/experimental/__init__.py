@@ -1,1 +1,0 @@
-"""Functions of `olympus.experimental`: requests to the compiler, and older interfaces."""
