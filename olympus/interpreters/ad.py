@@ -11,6 +11,10 @@ from olympus_core.extension.derivative_rules import (
     get_primitive_transpose as get_primitive_transpose,
 )
 from olympus_core.extension.derivative_rules import instantiate_zeros as instantiate_zeros
+from olympus_core.extension.programs.derivatives import backward_pass as backward_pass
+from olympus_core.extension.programs.derivatives import jvp as jvp
+from olympus_core.extension.programs.derivatives import jvp_jaxpr as jvp_jaxpr
+from olympus_core.extension.programs.derivatives import linearize as linearize
 from olympus_core.extension.rules import UndefinedPrimal as UndefinedPrimal
 from olympus_core.extension.rules import Zero as Zero
 from olympus_core.extension.rules import is_undefined_primal as is_undefined_primal

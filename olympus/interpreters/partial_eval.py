@@ -12,6 +12,21 @@ from olympus_core.extension.partial_programs import (
 from olympus_core.extension.partial_programs import (
     trace_to_jaxpr_nounits as trace_to_jaxpr_nounits,
 )
+from olympus_core.extension.programs.parts import Val as Val
+from olympus_core.extension.programs.parts import abstract_eval_fun as abstract_eval_fun
+from olympus_core.extension.programs.parts import dce_jaxpr_call_rule as dce_jaxpr_call_rule
+from olympus_core.extension.programs.parts import (
+    dce_jaxpr_closed_call_rule as dce_jaxpr_closed_call_rule,
+)
+from olympus_core.extension.programs.parts import dce_jaxpr_consts as dce_jaxpr_consts
+from olympus_core.extension.programs.parts import dce_rules as dce_rules
+from olympus_core.extension.programs.parts import move_binders_to_back as move_binders_to_back
+from olympus_core.extension.programs.parts import (
+    partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits,
+)
+from olympus_core.extension.programs.parts import (
+    prune_closed_jaxpr_outputs as prune_closed_jaxpr_outputs,
+)
 from olympus_core.transforms.staging import StagedTracer as _StagedTracer
 
 DynamicJaxprTracer = _StagedTracer

@@ -125,7 +125,7 @@ def transformation_with_aux2(
         wrapped = fun.wrap(lambda f: functools.partial(gen, f, store, *gen_args))
         return wrapped, lambda: store.val
 
-    return transform
+    return functools.update_wrapper(transform, gen, ("__module__", "__name__", "__doc__"), ())
 
 
 def _drive(gen: Any, f: Callable[..., Any]) -> Any:

@@ -40,7 +40,7 @@ def live(program: Olympuspr) -> list[Eqn]:
             flags = [v in used for v in eqn.outputs]
             if not any(flags) and not eqn.effects:
                 continue
-            if eqn.primitive.has_programs and not all(flags):
+            if not all(flags) and (eqn.primitive.has_programs or eqn.primitive.is_pruned):
                 eqn = eqn.primitive.prune(eqn, tuple(flags))
         used.update(eqn.inputs)
         live_eqns.append(eqn)

@@ -211,6 +211,9 @@ class ProgramParams(dict[str, Any]):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(_own_name(str(name)))
 
+    def __or__(self, other: dict[str, Any]) -> ProgramParams:  # type: ignore[override]
+        return ProgramParams({**self, **other})
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return the parameter, or `default`."""
         return super().get(_own_name(name), default)

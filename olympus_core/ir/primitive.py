@@ -187,6 +187,8 @@ class Primitive:
     higher_order: ClassVar[bool] = False
     #: its parameters contain programs, which `split` can split
     has_programs: ClassVar[bool] = False
+    #: `prune` removes unused results, though it may have no programs
+    is_pruned: bool = False
     #: its one program is called, and lowered as a function that all its calls share
     is_call: ClassVar[bool] = False
     #: it is a call of a repeated block, which the compiler does not inline

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,7 +15,7 @@ from olympus_core.ir.primitive import Batched
 from olympus_core.ir.sharding_rules import inserted, spec_of
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
-from olympus_core.transforms import references
+from olympus_core.transforms import references, vmappables
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.data import is_float0, paths
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
@@ -50,14 +51,16 @@ def vmap(
     check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not isinstance(in_axes, (int, tuple, type(None))):
+    if not isinstance(in_axes, (int, tuple, type(None))) and not vmappables.is_axis(in_axes):
         raise TransformError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got {in_axes}"
         )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
-    if axis_size is not None and (not hasattr(axis_size, "__index__") or axis_size < 0):
+    if axis_size is not None and (
+        not hasattr(axis_size, "__index__") or operator.index(axis_size) < 0
+    ):
         raise TransformError(f"vmap: axis_size must be an int >= 0 or None, and is {axis_size!r}")
     if not isinstance(axis_name, Hashable):
         raise TransformError(f"vmap: axis_name must be hashable, and is {axis_name!r}")
@@ -72,6 +75,8 @@ def vmap(
         if references.exist() and references.has_references((args, kwargs)):
             result: _R = _mapped_references(fun, args, kwargs, in_axes, out_axes, mapped_options)
             return result
+        if vmappables.handlers and vmappables.concern((args, kwargs), out_axes):
+            return vmappables.mapped_by(vmap, fun, args, kwargs, in_axes, out_axes, mapped_options)  # type: ignore[no-any-return]
         leaves, in_tree = tree.flatten((args, kwargs))
         names = _names(fun, args, kwargs)
         dims = _dims(fun, args, kwargs, in_axes, names, leaves)
@@ -132,7 +137,7 @@ def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any])
 
 def _check_axes(what: str, axes: Any) -> None:
     for axis in tree.leaves(axes):
-        if type(axis) is not int:
+        if type(axis) is not int and not vmappables.is_axis(axis):
             raise TransformError(
                 f"vmap {what} must be an int, None, or (nested) container with those types as "
                 f"leaves, but got {axis!r:.60}"

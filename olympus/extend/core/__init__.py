@@ -10,6 +10,12 @@ from olympus_core.base.errors import InternalError as _InternalError
 from olympus_core.extension.api_util import DebugInfo as DebugInfo
 from olympus_core.extension.effects import Effect as Effect
 from olympus_core.extension.effects import Effects as Effects
+from olympus_core.extension.programs.calls import CallPrimitive as CallPrimitive
+from olympus_core.extension.programs.calls import create_call_primitive as create_call_primitive
+from olympus_core.extension.programs.calls import eval_jaxpr_transpose as eval_jaxpr_transpose
+from olympus_core.extension.programs.calls import (
+    register_call_primitive_rules as register_call_primitive_rules,
+)
 from olympus_core.extension.surroundings import Token as Token
 from olympus_core.extension.surroundings import TraceTag as TraceTag
 from olympus_core.extension.surroundings import array_types as array_types

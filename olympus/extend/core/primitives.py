@@ -5,14 +5,16 @@ from collections.abc import Callable as _Callable
 
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.control.checkpoint import checkpoint_p as _checkpoint_p
+from olympus_core.control.custom_vjp import backward_p as _backward_p
 from olympus_core.ir.primitive import Primitive as _Primitive
 from olympus_core.ir.primitive import op as _op
 from olympus_core.primitives.elementwise.arithmetic import add_p as _add_p
 
 add_jaxvals_p = _add_p
+custom_lin_p = _backward_p
 remat_p = _checkpoint_p
 
-__all__ = ["add_jaxvals_p", "remat_p"]
+__all__ = ["add_jaxvals_p", "custom_lin_p", "remat_p"]
 
 if _typing.TYPE_CHECKING:
     __getattr__: _Callable[[str], _Primitive]
@@ -26,6 +28,10 @@ else:
                 *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
                 *("one_minus_square_p", "polynomial_p"),
                 *("regularized_incomplete_beta_p", "square_p"),
+            ),
+            "olympus_core.extension.programs.calls": (
+                "call_p",
+                *("create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"),
             ),
             "olympus_core.extension.unstaged_effects": ("rng_uniform_p",),
         },

@@ -1,0 +1,1 @@
+"""Programs under transformations of JAX: their derivatives, batches, parts and calls."""
