@@ -379,6 +379,16 @@ class Compiled(Stage):
                 self._memory = memory_of(self.executable, names, self.num_devices)
         return self._memory
 
+    def compiler_shardings(self) -> xla.SerializedShardings | None:
+        """Return the compiler's shardings of arguments and results, as bytes; None for one device.
+
+        `Lowered.read_compiled` reads them. Each is a serialized `OpSharding` of XLA.
+
+        >>> jit(f).lower(1.0).compile().compiler_shardings() is None
+        True
+        """
+        return self.executable.serialized_shardings() if self.num_devices > 1 else None
+
     def memory_analysis(self) -> xla.MemoryAnalysis:
         """Return XLA's own figures of the memory that the program needs; `memory` has more."""
         return self.executable.memory()

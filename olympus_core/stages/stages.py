@@ -11,7 +11,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.dimensions.solving import evaluated, solved
-from olympus_core.base.errors import LoweringError, UsageError
+from olympus_core.base.errors import ArtifactError, LoweringError, UsageError
 from olympus_core.blocks.outline import Block
 from olympus_core.execution import compilation
 from olympus_core.execution.compilation import Linalg, Origin, Repeats
@@ -610,6 +610,19 @@ class Lowered(Stage):
         loaded = xla.load_executable(executable, self.target, devices, calls)
         return self._compiled(loaded, where, entry)
 
+    def device_order(self) -> tuple[int, ...]:
+        """Return the places of the program's devices in the order of their ids; () for one device.
+
+        The executable has this order, and the module does not.
+
+        >>> jit(f).lower(1.0).device_order()
+        ()
+        """
+        if self._where is None or self._where.devices is None:
+            return ()
+        numbers = [device.id for device in self._where.devices]
+        return tuple(sorted(range(len(numbers)), key=numbers.__getitem__))
+
     def _attached(self) -> tuple[Placement | None, EntryAttributes]:
         """Return the placement on devices of the target, and the shardings on those devices."""
         s = self.signature
@@ -637,18 +650,33 @@ class Lowered(Stage):
         program = with_shardings(executable, avals, entry, where, s.own_shardings)
         return ShardedCompiled(s, program, self.target, self)
 
-    def read_compiled(self, hlo: str, executable: bytes, *, is_checked: bool = False) -> Compiled:
+    def read_compiled(
+        self,
+        hlo: str,
+        executable: bytes,
+        shardings: xla.SerializedShardings | None = None,
+        *,
+        is_checked: bool = False,
+    ) -> Compiled:
         """Return the result of an earlier `compile` of this program, for inspection only.
 
         `hlo` is the result of its `as_text()`, and `executable` of its `serialize()`.  No device
-        is needed.  Memory, estimates and collectives are those of the compiled program.  For a GPU,
+        is needed.  Memory, estimates and collectives are those of the compiled program.  With
+        `shardings`, its `compiler_shardings()`, so are the shardings, which need as many devices,
+        attached or described by the target.  For a GPU,
         the sizes that only its runtime knows are None.  With `is_checked` the caller knows that
         `hlo` is an HLO module, and it is read when a figure of it is used.
 
-        Raises ArtifactError if `hlo` is not an HLO module.
+        Raises ArtifactError if `hlo` is not an HLO module, or `shardings` are not those of the
+        program.
 
         >>> lowered.read_compiled(compiled.as_text(), compiled.serialize()).memory().peak
         12288
         """
-        saved = xla.saved_executable(hlo, executable, self.target, is_checked=is_checked)
+        saved = xla.saved_executable(hlo, executable, self.target, shardings, is_checked=is_checked)
+        if shardings is not None and self._where is not None:
+            s = self.signature
+            if [*map(len, shardings)] != [len(s.in_avals), len(s.out_avals)]:
+                raise ArtifactError("the shardings are not those of the program")
+            return self._compiled(saved, *self._attached())
         return SavedCompiled(self.signature, saved, self.target, self, self._where)

@@ -63,6 +63,7 @@ from olympus_core.xla.runtime.executable import (
     CompileOnlyExecutable,
     Executable,
     MemoryAnalysis,
+    SerializedShardings,
     saved_executable,
 )
 from olympus_core.xla.runtime.hlo_conversion import (
@@ -151,6 +152,7 @@ __all__ = [
     "Optimize",
     "Options",
     "Rates",
+    "SerializedShardings",
     "Target",
     "Topology",
     "Torus",

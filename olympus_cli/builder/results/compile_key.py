@@ -47,6 +47,7 @@ def compile_key(spec: TargetSpec, unit: Unit) -> CompileKey:
             dict(spec.compiler_options),
         ],
         "inspections": inspections_of(unit),
+        "devices": [unit.lowered.num_devices, *unit.lowered.device_order()],
         "driver": driver_digest(),  # of two checkouts of OLYMPUS with one version
         **compiler_facts(unit.backend),
     }

@@ -165,7 +165,8 @@ class Compiling:
             if self.runs:
                 unit.compiled = unit.lowered.load(result.executable)
             else:
-                unit.compiled = unit.lowered.read_compiled(result.hlo, result.executable)
+                parts = result.hlo, result.executable, result.shardings
+                unit.compiled = unit.lowered.read_compiled(*parts)
         except BackendError:  # it cannot be loaded without its device, and is compiled
             return None
         except ArtifactError as error:
@@ -178,10 +179,9 @@ class Compiling:
 def _can_be_stored(unit: Unit) -> bool:
     """Return True if a stored result has all effects of the compilation of a unit.
 
-    The functions of the user that inspect a program are called by its compilation only. For
-    several devices, the compiler chooses shardings, which a result does not have.
+    The functions of the user that inspect a program are called by its compilation only.
     """
-    return not unit.lowered.has_inspections and unit.lowered.num_devices == 1
+    return not unit.lowered.has_inspections
 
 
 @dataclass(frozen=True)

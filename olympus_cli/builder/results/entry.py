@@ -3,7 +3,8 @@
     olympus-result 1 <bytes of the header> <bytes of the signature> <SHA-256 of both>\n
     the header, a JSON object with the key, the figures, and the size and SHA-256 of each member
     the signature of the header, or nothing
-    the members one after the other: the executable, the optimized HLO and the source lines
+    the members one after the other: the executable, the optimized HLO, the source lines and,
+    for a program of several devices, the shardings of the arguments and results
 
 One file is one rename, and one object in a remote store. Digests cover all bytes after the first
 line. A signature covers the header and therefore all members. Nothing of an entry is used before it
@@ -32,6 +33,7 @@ from olympus_cli.reports.build_report import REPORT_FORMS
 MAX_BYTES = 2**32
 
 _MEMBERS = ("executable.bin", "optimized.hlo.txt", "lines.json")
+_OF_SEVERAL_DEVICES = (*_MEMBERS, "shardings.json")
 _VERSION = 1  # raised with every change that an old reader would misread
 _FIRST = re.compile(rb"olympus-result ([0-9]{1,9}) ([0-9]{1,7}) ([0-9]{1,4}) ([0-9a-f]{64})\n")
 _LONGEST_FIRST = 120  # bytes of the first line
@@ -72,10 +74,15 @@ def encoded(key: str, program: str, backend: str, result: CompilationResult) -> 
     """
     lines = json.dumps(result.lines, separators=(",", ":")).encode()
     hlo = result.hlo.encode(errors="backslashreplace")
-    contents = (result.executable, hlo, lines)
+    contents = [result.executable, hlo, lines]
+    names: tuple[str, ...] = _MEMBERS
+    if result.shardings is not None:
+        names = _OF_SEVERAL_DEVICES
+        texts = [[sharding.hex() for sharding in group] for group in result.shardings]
+        contents.append(json.dumps(texts, separators=(",", ":")).encode())
     members = tuple(
         Member(name, len(content), hashlib.sha256(content).hexdigest())
-        for name, content in zip(_MEMBERS, contents, strict=True)
+        for name, content in zip(names, contents, strict=True)
     )
     versions = {"olympus": olympus.__version__}
     header = Header(key, program, backend, versions, result.figures, members)
@@ -135,7 +142,7 @@ def _parsed(content: bytes, key: str) -> Header:
         raise DamagedEntry(f"its header cannot be read: {error}") from error
     if not _KEY.fullmatch(key) or header.key != key:
         raise DamagedEntry("it is the result for another key")
-    if tuple(member.name for member in header.members) != _MEMBERS:
+    if tuple(member.name for member in header.members) not in (_MEMBERS, _OF_SEVERAL_DEVICES):
         raise DamagedEntry("it has other members")
     return header
 
@@ -169,11 +176,25 @@ def decoded(content: bytes, key: str, trust: Sequence[Path | bytes] = ()) -> Com
         at += member.bytes
     if at != len(content):
         raise DamagedEntry("it has bytes after its end")
-    executable, hlo, lines = parts
+    executable, hlo, lines, *others = parts
     try:
-        return CompilationResult(executable, hlo.decode(), _lines(lines), header.figures)
+        return CompilationResult(
+            executable,
+            hlo.decode(),
+            _lines(lines),
+            header.figures,
+            _shardings(others[0]) if others else None,
+        )
     except UnicodeDecodeError as error:
         raise DamagedEntry(f"its optimized.hlo.txt is not text: {error.reason}") from error
+
+
+def _shardings(content: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    try:
+        ins, outs = parse_json(content)
+        return tuple(map(bytes.fromhex, ins)), tuple(map(bytes.fromhex, outs))
+    except (OlympusError, TypeError, ValueError) as error:
+        raise DamagedEntry(f"its shardings.json cannot be read: {error}") from error
 
 
 def _lines(content: bytes) -> tuple[Line, ...]:

@@ -36,12 +36,16 @@ class CompilerFigures:
 
 @dataclass(frozen=True)
 class CompilationResult:
-    """The executable and the optimized HLO of a program, with the source lines in them."""
+    """The executable and the optimized HLO of a program, with the source lines in them.
+
+    `shardings` are those of the arguments and results of a program for several devices.
+    """
 
     executable: bytes
     hlo: str
     lines: tuple[Line, ...]
     figures: CompilerFigures
+    shardings: tuple[tuple[bytes, ...], tuple[bytes, ...]] | None = None
 
     @staticmethod
     def of(unit: Unit, clock: Stopwatch, lines: tuple[Line, ...] = ()) -> CompilationResult:
@@ -63,7 +67,7 @@ class CompilationResult:
         sizes = {name: getattr(memory, name) for name in MemorySizes.__dataclass_fields__}
         seconds = unit.compile_seconds, compiled.executable.xla_seconds
         figures = CompilerFigures(*seconds, xla, MemorySizes(**sizes))
-        return CompilationResult(executable, text, lines, figures)
+        return CompilationResult(executable, text, lines, figures, compiled.compiler_shardings())
 
     @staticmethod
     def of_files(

@@ -40,6 +40,9 @@ from olympus_runtime.program_types import ProgramTypes, program_types
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
 
 
+#: The shardings of the arguments and of the results, each a serialized `OpSharding`.
+SerializedShardings = tuple[tuple[bytes, ...], tuple[bytes, ...]]
+
 _NO_CALLS = HostCalls()
 _VALUES = (np.ndarray, np.generic)
 
@@ -201,6 +204,13 @@ class _Program:
         """Return the compiler's shardings of the arguments and the results; None on one device."""
         return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
 
+    def serialized_shardings(self) -> SerializedShardings | None:
+        """Return the result of `shardings` as bytes; None on one device."""
+        ins, outs = self.shardings()
+        if ins is None or outs is None:
+            return None
+        return tuple(map(_sharding_bytes, ins)), tuple(map(_sharding_bytes, outs))
+
     def serialize(self) -> bytes:
         """Return the executable as bytes, which `load` reads on a machine like this one.
 
@@ -312,10 +322,21 @@ class CompileOnlyExecutable(_Program):
 class _SavedProgram:
     """The parts of a runtime's executable that a saved program has; `read` reads its module."""
 
-    def __init__(self, read: Callable[[], Any], serialized: bytes) -> None:
+    def __init__(
+        self, read: Callable[[], Any], serialized: bytes, shardings: SerializedShardings | None
+    ) -> None:
         self._read = read
         self._serialized = serialized
+        self._shardings = (None, None) if shardings is None else shardings
         self._modules: list[Any] = []
+
+    def get_parameter_shardings(self) -> list[Any] | None:
+        """Return the shardings of the arguments."""
+        return _parsed_shardings(self._shardings[0])
+
+    def get_output_shardings(self) -> list[Any] | None:
+        """Return the shardings of the results."""
+        return _parsed_shardings(self._shardings[1])
 
     def hlo_modules(self) -> list[Any]:
         """Return the only module."""
@@ -372,11 +393,17 @@ class SavedExecutable(CompileOnlyExecutable):
 
 
 def saved_executable(
-    text: str, serialized: bytes, target: Target, *, is_checked: bool = False
+    text: str,
+    serialized: bytes,
+    target: Target,
+    shardings: SerializedShardings | None = None,
+    *,
+    is_checked: bool = False,
 ) -> SavedExecutable:
     """Return the executable of an optimized HLO module, from `hlo_text` and `serialize`.
 
-    It is read immediately, or with `is_checked` when it is first inspected.
+    `shardings` is the result of `serialized_shardings`. The text is read immediately, or with
+    `is_checked` when it is first inspected.
 
     Raises:
       ArtifactError: `text` is not one HLO module.
@@ -390,13 +417,28 @@ def saved_executable(
             return _read_or_error(lambda: readable_module(proto))
         return _read_or_error(lambda: _hlo.hlo_module_from_text(text))
 
-    program = _SavedProgram(module, serialized)
+    program = _SavedProgram(module, serialized, shardings)
     executable = SavedExecutable(program, target)
     executable._proto = proto
     if not is_checked:
         program.hlo_modules()
         executable.read()
     return executable
+
+
+def _sharding_bytes(sharding: Any) -> bytes:
+    return bytes(sharding.SerializeToString())
+
+
+def _parsed_shardings(contents: Sequence[bytes] | None) -> list[Any] | None:
+    if contents is None:
+        return None
+    shardings = []
+    for content in contents:
+        sharding = _hlo.OpSharding()
+        sharding.ParseFromString(content)
+        shardings.append(sharding)
+    return shardings
 
 
 _T = TypeVar("_T")

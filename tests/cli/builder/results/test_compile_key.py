@@ -27,6 +27,20 @@ def f(x):
 """
 
 
+SHARDED = """\
+import olympus
+from olympus.sharding import Mesh, NamedSharding, PartitionSpec, expect_devices
+
+expect_devices(2)
+d = olympus.devices()[:2]
+where = NamedSharding(Mesh({devices}, ("x",)), PartitionSpec("x"))
+
+
+def f(x):
+    return olympus.lax.with_sharding_constraint(x * 2, where)
+"""
+
+
 def key_of(folder: Path, text: str = PROGRAM) -> CompileKey:
     """The key of a program in a new file."""
     name = f"program{len([*folder.glob('*.py')])}"
@@ -43,6 +57,13 @@ def test_files_lines_and_names_of_arguments_are_not_in_the_key(folder: Path) -> 
     assert moved.digest == base.digest
     assert [line + 1 for _, line in base.lines] == [line for _, line in moved.lines]
     assert {file for file, _ in base.lines} == {"program0.py"}
+
+
+def test_the_order_of_the_devices_is_in_the_key(folder: Path) -> None:
+    """The executable has it, and the program does not."""
+    keys = [key_of(folder, SHARDED.format(devices=order)) for order in ("d", "d[::-1]", "d[:]")]
+    assert keys[0].digest != keys[1].digest
+    assert keys[0].digest == keys[2].digest
 
 
 @pytest.mark.parametrize(

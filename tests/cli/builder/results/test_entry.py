@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,26 @@ def test_a_crafted_header_is_refused(change: object, message: str) -> None:
 def test_another_beginning_is_refused(first: bytes) -> None:
     with pytest.raises(DamagedEntry):
         decoded(first + b"\n" + entry(), key_of(0))
+
+
+def test_the_shardings_of_several_devices_are_read_back() -> None:
+    result = replace(sample(), shardings=((b"\x01", b""), (b"",)))
+    content = b"".join(encoded(key_of(0), "forward", "cpu", result))
+    assert decoded(content, key_of(0)) == result
+    for wrong in (b'[["01",""]]', b'[["01",1],[""]]', b'{"a": 1}', b'[["0"],[]]', b"[", b"7"):
+        other = replace(sample(), shardings=((b"\x01" * len(wrong),), ()))
+        content = b"".join(encoded(key_of(0), "forward", "cpu", other))
+        text = json.dumps([["01" * len(wrong)], []], separators=(",", ":")).encode()
+        assert content.endswith(text)
+        damaged = wrong.ljust(len(text))
+        digests = [hashlib.sha256(part).hexdigest() for part in (text, damaged)]
+
+        def change(header: object, digests: list[str] = digests) -> object:
+            return json.loads(json.dumps(header).replace(*digests))
+
+        content = with_header(content[: -len(text)] + damaged, change)
+        with pytest.raises(DamagedEntry, match=r"shardings\.json cannot be read"):
+            decoded(content, key_of(0))
 
 
 def test_the_lines_have_their_form() -> None:

@@ -219,19 +219,23 @@ def test_a_program_that_calls_the_user_is_compiled(folder: Path, invoke: Invoke)
         assert "inspected" in invoke("build").stderr
 
 
-def test_a_program_for_several_devices_is_compiled(folder: Path, invoke: Invoke) -> None:
+def test_a_stored_program_for_several_devices_has_its_shardings(
+    folder: Path, invoke: Invoke
+) -> None:
     """The compiler chooses shardings of its results, which the bundle has."""
-    manifests = []
-    for name in ("one", "two"):
+    manifests, bundles = [], []
+    for name, expected in (("one", "compiled"), ("two", "local")):
         project = checkout(folder, name)
         text = TOML.replace("NAME", "several") + "mesh = { d = 2 }\n"
         sharded = '{ shape = "f32[8,16]", sharding = ["d"] }'
         Path("olympus.toml").write_text(text.replace('"f32[8,16]"', sharded))
         invoke("build")
-        assert origin(project) == "compiled"
-        bundle = artifact.load(project / "build/several/several.olympus")
-        manifests.append(bundle.manifest.executables[0].shardings)
+        assert origin(project) == expected
+        path = project / "build/several/several.olympus"
+        manifests.append(artifact.load(path).manifest.executables[0].shardings)
+        bundles.append(path.read_bytes())
     assert manifests[0] == manifests[1] and manifests[0] is not None
+    assert bundles[0] == bundles[1]
 
 
 def test_a_damaged_result_is_compiled_again(folder: Path, invoke: Invoke, store: Path) -> None:
