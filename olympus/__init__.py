@@ -94,8 +94,8 @@ from olympus_core.library.explicit import reshard as reshard
 from olympus_core.library.public_array import AnyArray as _AnyArray
 from olympus_core.library.shard_map import shard_map as shard_map
 from olympus_core.library.shard_map import smap as smap
+from olympus_core.placement.partition_spec import P as P
 from olympus_core.placement.sharding import NamedSharding as NamedSharding
-from olympus_core.placement.sharding import P as P
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
 from olympus_core.transforms.autodiff import grad as grad
 from olympus_core.transforms.autodiff import jvp as jvp

@@ -12,8 +12,8 @@ from olympus_core.placement.mesh import AbstractDevice as AbstractDevice
 from olympus_core.placement.mesh import AbstractMesh as AbstractMesh
 from olympus_core.placement.mesh import AxisType as AxisType
 from olympus_core.placement.mesh import Mesh as Mesh
+from olympus_core.placement.partition_spec import PartitionSpec as PartitionSpec
 from olympus_core.placement.sharding import NamedSharding as NamedSharding
-from olympus_core.placement.sharding import PartitionSpec as PartitionSpec
 from olympus_core.placement.sharding import Sharding as Sharding
 from olympus_core.placement.sharding import SingleDeviceSharding as SingleDeviceSharding
 from olympus_core.placement.sharding import (

@@ -17,7 +17,7 @@ from olympus_core.base.source import function_name, look_like
 from olympus_core.jit.calling import JitOptions
 from olympus_core.library.shard_map import shard_map
 from olympus_core.placement.mesh import Mesh, as_tuple
-from olympus_core.placement.sharding import PartitionSpec
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.stages.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of

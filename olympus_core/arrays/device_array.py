@@ -20,7 +20,11 @@ from olympus_core.base.transfer_guards import guard_to_device
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.layout import Format, row_major
-from olympus_core.placement.sharding import Index, Sharding, SingleDeviceSharding
+from olympus_core.placement.sharding import (
+    Index,
+    Sharding,
+    SingleDeviceSharding,
+)
 
 #: The dtypes that NumPy exports by DLPack, as its type characters.
 _EXCHANGED = "?bBhHiIlLqQefdFD"

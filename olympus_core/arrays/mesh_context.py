@@ -14,7 +14,8 @@ from olympus_core.base.context import enter_mesh, leave_mesh, state
 from olympus_core.base.errors import ArgumentError, MissingMeshError
 from olympus_core.ir import trace
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import NamedSharding
 
 
 class set_mesh:

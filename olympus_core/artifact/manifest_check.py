@@ -15,7 +15,10 @@ from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
 from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
-from olympus_core.placement.sharding import Sharding, Tiling
+from olympus_core.placement.sharding import (
+    Sharding,
+    Tiling,
+)
 from olympus_core.stages.interface import ArgInfo
 
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable

@@ -19,7 +19,11 @@ from olympus_core.execution.spmd import (
 )
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.placement.mesh import AbstractMesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Sharding,
+)
 
 
 def chosen_devices(

@@ -22,7 +22,11 @@ from olympus_core.artifact.shardings import (
 )
 from olympus_core.base.errors import ArtifactError, ShardingError
 from olympus_core.placement.mesh import AbstractMesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Tiling
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Tiling,
+)
 
 _T = TypeVar("_T")
 #: Reads the sharding of an array of some rank.

@@ -12,12 +12,12 @@ from typing import Any
 from olympus_core import xla
 from olympus_core.base.errors import UnsupportedError, UsageError
 from olympus_core.execution.spmd import leaves_open, on_devices
+from olympus_core.placement.chosen_sharding import TiledSharding
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     Sharding,
-    TiledSharding,
     Tiling,
 )
 

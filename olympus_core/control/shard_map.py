@@ -28,7 +28,12 @@ from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.lowering.divergence import Parts, Unequal
 from olympus_core.lowering.module import Manual
 from olympus_core.placement.mesh import AnyMesh, AxisType, Mesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, typed_sharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Sharding,
+    typed_sharding,
+)
 from olympus_core.primitives.collective import split_along, summed
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.transforms.evaluate import evaluate

@@ -22,14 +22,16 @@ from olympus_core.ir.effects import inspections_in
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.placement.chosen_sharding import (
+    TiledSharding,
+    whole_on,
+)
 from olympus_core.placement.mesh import Mesh
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     Sharding,
-    TiledSharding,
     Tiling,
-    whole_on,
 )
 from olympus_core.primitives.inspection import Inspection
 

@@ -21,12 +21,12 @@ from olympus_core.base.errors import BackendError, ShardingError
 from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.placement.chosen_sharding import whole_on
 from olympus_core.placement.mesh import AnyMesh, Mesh
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     Sharding,
-    whole_on,
 )
 
 

@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 from olympus_core.base.errors import ShardingError
 from olympus_core.interop.jax_modules import jax
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Sharding,
+)
 
 
 def jax_mesh(mesh: AnyMesh) -> Any:

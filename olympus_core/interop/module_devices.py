@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from olympus_core.base.errors import UsageError
 from olympus_core.execution.spmd import Placement
 from olympus_core.mlir import bindings as mlir
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Sharding,
+)
 from olympus_core.raising.meshes import Meshes
 from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.interface import Interface

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from olympus_core.ir.tracer import Array
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
-    from olympus_core.placement.sharding import NamedSharding, Sharding
+    from olympus_core.placement.sharding import (
+        NamedSharding,
+        Sharding,
+    )
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Avals = tuple[ShapedArray, ...]

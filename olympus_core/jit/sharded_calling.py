@@ -15,7 +15,11 @@ from olympus_core.control.call import jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
-from olympus_core.placement.sharding import PartitionSpec, Sharding, SingleDeviceSharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    Sharding,
+    SingleDeviceSharding,
+)
 from olympus_core.primitives.sharding import sharding_constraint_p
 
 _P = ParamSpec("_P")

@@ -23,9 +23,9 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.jit import calling
 from olympus_core.placement.mesh import Mesh
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     Sharding,
     SingleDeviceSharding,
 )

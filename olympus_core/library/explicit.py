@@ -21,9 +21,9 @@ from olympus_core.ir import trace, unreduced_rules
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     in_auto_axes,
     typed_sharding,
 )

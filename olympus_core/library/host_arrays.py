@@ -13,7 +13,11 @@ from olympus_core.base.errors import ArgumentError, BackendError
 from olympus_core.ir.tracer import Tracer
 from olympus_core.library.device import device_put
 from olympus_core.placement.mesh import Mesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Sharding,
+)
 
 
 def _host(x: Any) -> np.ndarray[Any, Any]:

@@ -22,7 +22,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.placement.mesh import AnyMesh, as_tuple
-from olympus_core.placement.sharding import PartitionSpec
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.primitives.collective import varying
 from olympus_core.transforms import references
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of

@@ -42,7 +42,7 @@ from olympus_core.mlir import dynamic
 from olympus_core.mlir.attributes import attribute
 from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.placement.mesh import AnyMesh
-from olympus_core.placement.sharding import PartitionSpec
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.xla.hlo.reached_collectives import DIFFERS, Spread, differs_text
 
 if TYPE_CHECKING:

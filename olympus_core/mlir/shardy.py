@@ -15,8 +15,13 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.chosen_sharding import TiledSharding
 from olympus_core.placement.mesh import AnyMesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, TiledSharding
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    Sharding,
+)
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir

@@ -23,7 +23,7 @@ from olympus_core.base.context import followers, state
 from olympus_core.base.errors import ArgumentError, ShardingError
 
 if TYPE_CHECKING:
-    from olympus_core.placement.sharding import PartitionSpec
+    from olympus_core.placement.partition_spec import PartitionSpec
 
 
 class AxisType(enum.Enum):

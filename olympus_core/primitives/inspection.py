@@ -10,7 +10,10 @@ from olympus_core.base.avals import Shape, ShapedArray, shape_of
 from olympus_core.base.source import function_name
 from olympus_core.ir.primitive import Batched, MultipleResults
 from olympus_core.mlir import bindings as mlir
-from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
+from olympus_core.placement.sharding import (
+    Sharding,
+    SingleDeviceSharding,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext

@@ -15,9 +15,9 @@ from olympus_core.ir.sharding_rules import Specs, inserted, spec_of
 from olympus_core.ir.tracer import Tracer
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import is_constant_expression
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     Sharding,
     SingleDeviceSharding,
     in_auto_axes,

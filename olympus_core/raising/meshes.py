@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.mesh import AbstractMesh
-from olympus_core.placement.sharding import NamedSharding, PartitionSpec
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.raising.unraisable import UnraisableError
 
 if TYPE_CHECKING:

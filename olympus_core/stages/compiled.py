@@ -28,7 +28,10 @@ from olympus_core.ir.tracer import Tracer
 from olympus_core.placement.layout import row_major
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
-from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
+from olympus_core.placement.sharding import (
+    Sharding,
+    SingleDeviceSharding,
+)
 from olympus_core.stages.interface import Interface, Stage
 
 if TYPE_CHECKING:

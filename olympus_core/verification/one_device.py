@@ -15,7 +15,7 @@ from olympus_core.base.avals import get_aval
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import op
 from olympus_core.placement.mesh import AnyMesh
-from olympus_core.placement.sharding import PartitionSpec
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import staged

@@ -16,7 +16,7 @@ import olympus_core.xla
 from olympus import debug, lax
 from olympus.errors import CompileError
 from olympus.sharding import NamedSharding, SingleDeviceSharding
-from olympus_core.placement.sharding import TiledSharding
+from olympus_core.placement.chosen_sharding import TiledSharding
 from tests.devices.inspection_programs import (
     ON_ONE,
     PROGRAMS,

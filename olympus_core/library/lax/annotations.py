@@ -13,9 +13,9 @@ from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.library.promotion import check_arrays
+from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
-    PartitionSpec,
     Sharding,
     SingleDeviceSharding,
 )

@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.errors import ArtifactError, ShardingError
+from olympus_core.placement.chosen_sharding import (
+    TiledSharding,
+    named_like,
+)
 from olympus_core.placement.mesh import AxisType, Mesh, as_tuple, checked_sizes
 from olympus_core.placement.sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
-    TiledSharding,
     Tiling,
-    named_like,
 )
 from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import execution_error
