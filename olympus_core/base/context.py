@@ -87,6 +87,8 @@ class Context(threading.local):
     parted: Value[frozenset[Any]] = frozenset()
     #: the name scope: "outer/inner"
     scope: TracedValue[str] = ""
+    #: the attributes for the compiler of the operations that are traced, names and texts
+    annotations: TracedValue[tuple[tuple[str, str], ...]] = ()
     #: JAX lowers a program that is to be raised, so that the calls in it stay calls
     is_raising: Value[bool] = False
     #: the folder to which the files in the locations of lowered programs are relative, or ""

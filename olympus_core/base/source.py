@@ -61,7 +61,8 @@ class Source(NamedTuple):
     `code` is the position itself if another tool wrote it, as in a StableHLO module.
     `backward` is True if the backward pass of a derivative of that line created the operation.
     `caller` is the innermost of the user's frames that called the frame; it is recorded while
-    the switch `include_full_tracebacks_in_locations` is on.
+    the switch `include_full_tracebacks_in_locations` is on. `annotations` are the attributes for
+    the compiler, names and texts, that a context adds to the operation.
     """
 
     code: CodeType | Position | None
@@ -69,20 +70,23 @@ class Source(NamedTuple):
     scope: str
     backward: bool = False
     caller: Caller | None = None
+    annotations: tuple[tuple[str, str], ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        """Return True if line, scope and direction are equal; callers are not compared.
+        """Return True if line, scope, direction and annotations are equal, whatever the callers.
 
         A program staged at one line is cached for all callers of the line.
         """
-        return isinstance(other, Source) and self[:4] == other[:4]
+        if not isinstance(other, Source):
+            return False
+        return self[:4] == other[:4] and self.annotations == other.annotations
 
     def __hash__(self) -> int:
         return hash(self[:4])
 
     def without_caller(self) -> Source:
         """Return the mark of the line without its callers."""
-        return Source(*self[:4])
+        return self._replace(caller=None)
 
     @property
     def name_stack(self) -> str:
@@ -268,16 +272,20 @@ def current_location(depth: int = 2) -> Source:
     if mark is None:
         frame = user_frame(depth)
         if frame is None:
-            return Source(None, 0, state.scope)
-        return Source(frame.f_code, frame.f_lasti, state.scope, False, _caller(frame))
+            return Source(None, 0, state.scope, annotations=state.annotations)
+        caller = _caller(frame)
+        return Source(frame.f_code, frame.f_lasti, state.scope, False, caller, state.annotations)
     if mark.__class__ is Source:
         return mark
     assert isinstance(mark, _Running)
     frame = user_frame(depth, _run.__code__)
     if frame is None:
         call = mark.call
-        return Source(call.code, call.instruction, state.scope, mark.backward, call.caller)
-    return Source(frame.f_code, frame.f_lasti, state.scope, mark.backward, _caller(frame))
+        position, caller = (call.code, call.instruction), call.caller
+    else:
+        position, caller = (frame.f_code, frame.f_lasti), _caller(frame)
+    annotations = state.annotations or mark.call.annotations
+    return Source(*position, state.scope, mark.backward, caller, annotations)
 
 
 def function_name(fun: Callable[..., Any]) -> str:

@@ -59,14 +59,25 @@ def outline(program: Olympuspr, thresholds: Thresholds = MEASURED) -> Olympuspr:
 
     A block has a product, a convolution or a loop, and reaches the thresholds. A function under
     `jit` that is called often enough becomes a block too. Blocks are named block_1, block_2, ... in
-    the order of their first calls; equal blocks are one.
+    the order of their first calls; equal blocks are one. A program with annotations for the
+    compiler is returned unchanged, because they belong to single equations.
 
     >>> outline(traced.olympuspr).eqns[-1].primitive
     block
     """
+    if _is_annotated(program):
+        return program
     outliner = _Outliner(thresholds)
     with gc_pause.paused():
         return _named(_with_block_calls(outliner.program(program), outliner), outliner.labels)
+
+
+def _is_annotated(program: Olympuspr) -> bool:
+    return any(
+        eqn.source.annotations
+        or (eqn.primitive.has_programs and any(map(_is_annotated, sub_programs(eqn))))
+        for eqn in program.eqns
+    )
 
 
 class _Outliner:

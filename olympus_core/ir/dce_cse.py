@@ -65,7 +65,7 @@ def simplify(program: Olympuspr) -> Olympuspr:
             eqn = eqn.replace()  # a pass changed its parameters in place
         if not changed.isdisjoint(eqn.inputs):
             eqn = eqn.reading(tuple([same.get(x, x) for x in eqn.inputs]))
-        known = first.setdefault((kind, eqn.inputs), eqn)
+        known = first.setdefault((kind, eqn.inputs, eqn.source.annotations), eqn)
         if known is eqn or eqn.effects:
             eqns.append(eqn)
         else:

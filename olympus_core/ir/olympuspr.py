@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from olympus_core.base.avals import ShapedArray
+from olympus_core.base.context import switched
 from olympus_core.base.source import Source
 from olympus_core.ir.primitive import Kind, Primitive
 
@@ -93,17 +94,36 @@ def exact(value: Any) -> Any:
     return kind, value.tobytes() if isinstance(value, np.generic) else value
 
 
-class EqnContext:
-    """The context of an equation as programs for JAX read it; a program here records none."""
+#: the annotations that `compute_on` adds, and not `set_xla_metadata`
+_PLACES = ("_xla_compute_type", "_xla_stream_annotation", "inlineable")
+_COMPUTE_TYPES = {"host": "device_host", "dense": "device", "sparseoffload": "tpu_sparsecore"}
 
-    compute_type: str | None = None
+
+class EqnContext:
+    """The context that an equation was bound in, as programs for JAX read it."""
+
     threefry_partitionable = True
-    xla_metadata: dict[str, Any] | None = None
+
+    def __init__(self, annotations: tuple[tuple[str, str], ...] = ()) -> None:
+        self._annotations = annotations
+
+    @property
+    def compute_type(self) -> str | None:
+        """The place that `compute_on` has set; None outside of one."""
+        known = dict(self._annotations)
+        if "_xla_stream_annotation" in known:
+            return f"gpu_stream:{known['_xla_stream_annotation']}"
+        return _COMPUTE_TYPES.get(known.get("_xla_compute_type", ""))
+
+    @property
+    def xla_metadata(self) -> dict[str, str] | None:
+        """The attributes for the compiler that `set_xla_metadata` has set, as texts, or None."""
+        return {k: v for k, v in self._annotations if k not in _PLACES} or None
 
     @property
     def manager(self) -> contextlib.AbstractContextManager[None]:
         """A context that restores it."""
-        return contextlib.nullcontext()
+        return switched("annotations", self._annotations)
 
 
 class Eqn:
@@ -148,8 +168,8 @@ class Eqn:
 
     @property
     def ctx(self) -> EqnContext:
-        """The context that the equation was bound in, under JAX's name: it changes nothing."""
-        return EqnContext()
+        """The context that the equation was bound in, under JAX's name."""
+        return EqnContext(self.source.annotations)
 
     @property
     def effects(self) -> frozenset[Primitive]:

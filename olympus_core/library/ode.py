@@ -57,7 +57,6 @@ _MIDDLE = np.array([
     -2691868925 / 45128329728 / 2, 187940372067 / 1594534317056 / 2,
     -1776094331 / 19743644256 / 2, 11237099 / 235043384 / 2,
 ])  # fmt: skip
-_ORDER = 5
 
 
 class _Limits(NamedTuple):
@@ -86,6 +85,25 @@ def _weighted(weights: Any, slopes: list[Any]) -> Any:
     return sum(terms[1:], terms[0])
 
 
+def runge_kutta_step(
+    func: Callable[[Any, Any], Any], y0: ArrayLike, f0: ArrayLike, t0: ArrayLike, dt: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """Return the results of one step of `odeint`, of the length `dt` from the time `t0`.
+
+    func: the slope of a value and a time. y0: the value, a vector. f0: the slope at y0. The results
+    are the value after the step, the slope there, the estimate of the error, three vectors of the
+    shape of y0, and the slopes of the 7 stages, of shape (7, n).
+
+    >>> y1, f1, error, slopes = runge_kutta_step(
+    ...     lambda y, t: -y, array([1.0]), array([-1.0]), array(0.0), array(0.1))
+    >>> y1
+    Array([0.9048375], dtype=float32)
+    """
+    y, f, t, step = (asarray(x) for x in (y0, f0, t0, dt))
+    y1, f1, error, slopes = _runge_kutta(func, y, f, t, step.astype(f.dtype))
+    return y1, f1, error, stack(slopes)
+
+
 def _runge_kutta(f: Any, y: Any, slope: Any, t: Any, dt: Any) -> tuple[Any, Any, Any, list[Any]]:
     """Return the value after a step, the slope there, the estimate of the error, all slopes."""
     slopes = [slope]
@@ -99,56 +117,151 @@ def _runge_kutta(f: Any, y: Any, slope: Any, t: Any, dt: Any) -> tuple[Any, Any,
     )
 
 
-def _error_ratio(error: Any, limits: _Limits, y0: Any, y1: Any) -> Any:
-    tolerance = limits.atol + limits.rtol * maximum(abs_(y0), abs_(y1))
-    ratio = error / tolerance.astype(y0.dtype)
-    return sqrt(mean(_squared(ratio)))
+def mean_error_ratio(
+    error_estimate: ArrayLike, rtol: float, atol: float, y0: ArrayLike, y1: ArrayLike
+) -> Array:
+    """Return the root mean square of the error of a step, in units of its tolerance.
+
+    error_estimate, y0, y1: the error, and the values before and after the step, of one shape.
+
+    >>> mean_error_ratio(array([0.2]), 0.0, 0.1, array([1.0]), array([1.0]))
+    Array(2., dtype=float32)
+    """
+    error = asarray(error_estimate)
+    tolerance = atol + rtol * maximum(abs_(y0), abs_(y1))
+    ratio = error / asarray(tolerance).astype(error.dtype)
+    return sqrt(mean(abs2(ratio)))
 
 
-def _squared(x: Any) -> Any:
-    return real(x) ** 2 + imag(x) ** 2 if dtypes.kind(x.dtype) == "c" else x * x
+def abs2(x: ArrayLike) -> Array:
+    """Return the squares of the absolute values, real also for complex values.
+
+    >>> abs2(3 + 4j)
+    Array(25., dtype=float32, weak_type=True)
+    """
+    x = asarray(x)
+    squared: Array = real(x) ** 2 + imag(x) ** 2 if dtypes.kind(x.dtype) == "c" else x**2
+    return squared
 
 
-def _next_step(dt: Any, ratio: Any) -> Any:
-    """Return the length of the next step: up to 10 times, or down to a fifth of the last one."""
-    least = where(ratio < 1, 1.0, 0.2)
-    factor = minimum(10.0, maximum(ratio ** (-1.0 / _ORDER) * 0.9, least))
-    return where(ratio == 0, dt * 10.0, dt * factor)
+def optimal_step_size(
+    last_step: ArrayLike,
+    mean_error_ratio: ArrayLike,
+    safety: float = 0.9,
+    ifactor: float = 10.0,
+    dfactor: float = 0.2,
+    order: float = 5.0,
+) -> Array:
+    """Return the length of the next step, for the `mean_error_ratio` of the last one.
+
+    The step grows up to `ifactor` times, or shrinks down to `dfactor` times the last one; an
+    accepted step does not shrink the next one.
+
+    >>> optimal_step_size(0.1, 0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    ratio = asarray(mean_error_ratio)
+    least = where(ratio < 1, 1.0, dfactor)
+    factor = minimum(ifactor, maximum(ratio ** (-1.0 / order) * safety, least))
+    return where(ratio == 0, last_step * ifactor, last_step * factor)
 
 
-def _first_step(f: Any, t0: Any, y0: Any, limits: _Limits, slope: Any) -> Any:
-    """Return the length of the first step, by Hairer's rule for a method of order 4."""
-    dtype = y0.dtype
-    scale = limits.atol + abs_(y0) * limits.rtol
-    d0 = la_norm(y0 / scale.astype(dtype))
+def initial_step_size(
+    fun: Callable[[Any, Any], Any],
+    t0: ArrayLike,
+    y0: ArrayLike,
+    order: float,
+    rtol: float,
+    atol: float,
+    f0: ArrayLike,
+) -> Array:
+    """Return the length of the first step, by Hairer's rule for a method of an order.
+
+    fun: the slope of a value and a time. t0, y0: the first time, and the value there, a vector. f0:
+    the slope there.
+
+    >>> initial_step_size(lambda y, t: -y, 0.0, array([1.0]), 4, 1e-3, 1e-3, array([-1.0]))
+    Array(0.01, dtype=float32)
+    """
+    y, slope = asarray(y0), asarray(f0)
+    dtype = y.dtype
+    scale = atol + abs_(y) * rtol
+    d0 = la_norm(y / scale.astype(dtype))
     d1 = la_norm(slope / scale.astype(dtype))
     h0 = where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
-    d2 = la_norm((f(y0 + h0.astype(dtype) * slope, t0 + h0) - slope) / scale.astype(dtype)) / h0
+    change = fun(y + h0.astype(dtype) * slope, t0 + h0) - slope
+    d2 = la_norm(change / scale.astype(dtype)) / h0
     is_flat = (d1 <= 1e-15) & (d2 <= 1e-15)
-    h1 = where(is_flat, maximum(1e-6, h0 * 1e-3), (0.01 / maximum(d1, d2)) ** (1.0 / _ORDER))
+    h1 = where(is_flat, maximum(1e-6, h0 * 1e-3), (0.01 / maximum(d1, d2)) ** (1.0 / (order + 1.0)))
     return minimum(100.0 * h0, h1)
 
 
-def _polynomial(y0: Any, y1: Any, middle: Any, slope0: Any, slope1: Any, dt: Any) -> Any:
+def fit_4th_order_polynomial(
+    y0: ArrayLike,
+    y1: ArrayLike,
+    y_mid: ArrayLike,
+    dy0: ArrayLike,
+    dy1: ArrayLike,
+    dt: ArrayLike,
+) -> tuple[Array, Array, Array, Array, Array]:
     """Return the coefficients, highest first, of the quartic through three values and two slopes.
 
-    Its argument is the share of the step.
+    y0, y_mid, y1: the values at the start, in the middle and at the end of a step of length `dt`.
+    dy0, dy1: the slopes at the start and at the end. The argument of the polynomial is the share of
+    the step.
+
+    >>> [float(x) for x in fit_4th_order_polynomial(0.0, 1.0, 0.5, 1.0, 1.0, 1.0)]
+    [0.0, 0.0, 0.0, 1.0, 0.0]
     """
-    d0, d1 = dt * slope0, dt * slope1
-    a = -2 * d0 + 2 * d1 - 8 * y0 - 8 * y1 + 16 * middle
-    b = 5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * middle
-    c = -4 * d0 + d1 - 11 * y0 - 5 * y1 + 16 * middle
-    return stack([a, b, c, d0, y0])
+    start, end, middle = asarray(y0), asarray(y1), asarray(y_mid)
+    step = asarray(dt).astype(start.dtype)
+    d0, d1 = step * dy0, step * dy1
+    a = -2.0 * d0 + 2.0 * d1 - 8.0 * start - 8.0 * end + 16.0 * middle
+    b = 5.0 * d0 - 3.0 * d1 + 18.0 * start + 14.0 * end - 32.0 * middle
+    c = -4.0 * d0 + d1 - 11.0 * start - 5.0 * end + 16.0 * middle
+    return a, b, c, d0, start
+
+
+def interp_fit_dopri(y0: ArrayLike, y1: ArrayLike, k: Any, dt: ArrayLike) -> Array:
+    """Return the coefficients, highest first, of the quartic that interpolates a step of `odeint`.
+
+    y0, y1: the values before and after the step of length `dt`, vectors. k: the slopes of its 7
+    stages, as `runge_kutta_step` returns them. The result has the shape (5, n).
+
+    >>> interp_fit_dopri(array([0.0]), array([1.0]), ones((7, 1)), 1.0).shape
+    (5, 1)
+    """
+    start = asarray(y0)
+    middle = start + asarray(dt).astype(start.dtype) * _weighted(_MIDDLE, list(k))
+    return stack(fit_4th_order_polynomial(start, y1, middle, k[0], k[-1], dt))
+
+
+def ravel_first_arg(
+    f: Callable[..., Any], unravel: Callable[[Any], Any], debug_info: Any = None
+) -> Callable[..., Array]:
+    """Return `f` with a vector as its first argument, and as its result.
+
+    unravel: the function from the vector to the tree that `f` takes. `debug_info` has no effect.
+
+    >>> flat, unravel = flatten_util.ravel_pytree({"a": array([1.0]), "b": array([2.0])})
+    >>> ravel_first_arg(lambda y: {"a": -y["a"], "b": y["b"]}, unravel)(flat)
+    Array([-1.,  2.], dtype=float32)
+    """
+
+    def of_vector(y_flat: Any, *args: Any) -> Array:
+        result: Array = ravel_pytree(f(unravel(y_flat), *args))[0]
+        return result
+
+    return of_vector
 
 
 def _advanced(f: Any, limits: _Limits, state: _Step) -> _Step:
     """Return the state after a step, or the same one with a shorter step to try."""
     dt = state.dt.astype(state.y.dtype) if dtypes.kind(state.y.dtype) == "c" else state.dt
     y, slope, error, slopes = _runge_kutta(f, state.y, state.slope, state.t, dt)
-    ratio = _error_ratio(error, limits, state.y, y)
-    middle = state.y + dt * _weighted(_MIDDLE, slopes)
-    fitted = _polynomial(state.y, y, middle, state.slope, slope, dt)
-    following = clip(_next_step(state.dt, ratio), 0.0, limits.hmax).astype(state.dt.dtype)
+    ratio = mean_error_ratio(error, limits.rtol, limits.atol, state.y, y)
+    fitted = interp_fit_dopri(state.y, y, slopes, dt)
+    following = clip(optimal_step_size(state.dt, ratio), 0.0, limits.hmax).astype(state.dt.dtype)
     done = _Step(state.count + 1, y, slope, state.t + state.dt, following, state.t, fitted)
     again = state._replace(count=state.count + 1, dt=following)
     chosen: _Step = tree.map(lambda a, b: where(ratio <= 1, a, b).astype(b.dtype), done, again)
@@ -158,7 +271,8 @@ def _advanced(f: Any, limits: _Limits, state: _Step) -> _Step:
 def _forward(f: Any, limits: _Limits, y0: Any, ts: Any) -> Any:
     """Return the values at times, the first of which has the value `y0`, a vector."""
     slope = f(y0, ts[0])
-    first = clip(_first_step(f, ts[0], y0, limits, slope), 0.0, limits.hmax)
+    step = initial_step_size(f, ts[0], y0, 4, limits.rtol, limits.atol, slope)
+    first = clip(step, 0.0, limits.hmax)
     start = _Step(
         *(asarray(0), y0, slope, ts[0], first.astype(ts.dtype), ts[0], stack([y0] * 5)),
     )
@@ -182,8 +296,10 @@ def _forward(f: Any, limits: _Limits, y0: Any, ts: Any) -> Any:
 def _solve(func: Any, limits: _Limits, y0: Any, ts: Any, *args: Any) -> Any:
     flat, unravel = ravel_pytree(y0)
 
+    of_vector = ravel_first_arg(func, unravel)
+
     def slopes(y: Any, t: Any) -> Any:
-        return ravel_pytree(func(unravel(y), t, *args))[0].astype(flat.dtype)
+        return of_vector(y, t, *args).astype(flat.dtype)
 
     return vmap(unravel)(_forward(slopes, limits, flat, ts))
 

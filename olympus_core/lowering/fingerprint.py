@@ -61,6 +61,7 @@ def _of_program(program: Olympuspr) -> tuple[Any, ...]:
             _of_dict(e.params),
             [*map(read, e.inputs)],
             bound(e.outputs),
+            *([e.source.annotations] if e.source.annotations else []),
         )
         for e in program.eqns
     ]

@@ -9,6 +9,7 @@ effects, unless it is emitted for only one compilation.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 import re
@@ -101,8 +102,13 @@ class _Module:
         self.around: tuple[source.Position, ...] = ()
         self.meshes = MeshTable()
         self.body: Any = None
+        self._sharding_groups = itertools.count()
         #: the branches and loops whose predicate may differ, as `Agreement.undecided`
         self.undecided: Mapping[Var, dict[str, Spread]] = {}
+
+    def new_sharding_group(self) -> int:
+        """Return the number of a new group of values that are sharded alike."""
+        return next(self._sharding_groups)
 
     def unique(self, name: str) -> str:
         """Return `name` as a symbol that the module does not have yet."""
@@ -118,7 +124,7 @@ class _Module:
 
         The root is `transpose(root)` for an equation of a backward pass.
         """
-        code, instruction, scope, backward, caller = eqn.source
+        code, instruction, scope, backward, caller, _ = eqn.source
         # a code object's own hash is slow
         key: tuple[Any, ...] = (id(code), instruction, scope, backward, eqn.primitive)
         if self.callers:
@@ -378,10 +384,12 @@ class LoweringContext:
         operands: Sequence[ir.Value],
         *,
         is_outlined: bool = False,
+        annotations: Sequence[tuple[str, str]] = (),
     ) -> list[ir.Value]:
         """Emit a call of the function of `program` in this module.
 
-        With `is_outlined`, XLA's compiler does not inline the call.
+        With `is_outlined`, XLA's compiler does not inline the call. `annotations` are attributes of
+        the call for the compiler, names and texts.
         """
         symbol = _function_for(self.module, program, name, is_outlined)
         operands = (*dynamic.variables(), *operands)
@@ -390,7 +398,14 @@ class LoweringContext:
         if is_outlined:
             name_of, value = xla.NOINLINE_ATTRIBUTE
             attributes[name_of] = mlir.parsed_attr(value)
-        return list(mlir.op("func.call", types, operands, attributes).results)
+        call = mlir.op("func.call", types, operands, attributes)
+        if annotations:
+            add_frontend_attributes(call, {k: mlir.string_attr(v) for k, v in annotations})
+        return list(call.results)
+
+    def function_symbol(self, program: Olympuspr, name: str) -> str:
+        """Return the symbol of the function of `program` in this module, which is emitted once."""
+        return _function_for(self.module, program, name, is_outlined=False)
 
     def composite(
         self,
@@ -560,6 +575,8 @@ def lower_eqns(
             module.around = around
         if undecided and eqn.outputs and primitive.has_programs:
             _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
+        if eqn.source.annotations:
+            annotate_results(out, eqn.source.annotations)
         if any(v.aval.explicit is not None for v in eqn.outputs):
             with module.location(eqn):
                 out = _constrained(ctx, eqn, out)
@@ -634,6 +651,25 @@ def is_marked_only(operation: ir.Operation) -> bool:
     """Return True if the only frontend attribute of a branch or a loop is the mark of `_mark`."""
     attributes = operation.attributes[FRONTEND_ATTRIBUTES]
     return operation.name in _DECIDING and [x.name for x in attributes] == [DIFFERS]
+
+
+def annotate_results(results: Any, annotations: Sequence[tuple[str, str]]) -> None:
+    """Add attributes for the compiler to the operations of one result, or of several.
+
+    Arguments of a block have no operation. The attributes that an operation has are unchanged.
+    """
+    for value in results if isinstance(results, Sequence) else [results]:
+        owner = value.owner
+        if not isinstance(owner, mlir.ir.Block):
+            add_frontend_attributes(owner, {k: mlir.string_attr(v) for k, v in annotations})
+
+
+def add_frontend_attributes(operation: ir.Operation, added: Mapping[str, ir.Attribute]) -> None:
+    """Add attributes to those of an operation that XLA passes on to its own operations."""
+    attributes = dict(added)
+    if FRONTEND_ATTRIBUTES in operation.attributes:
+        attributes.update({x.name: x.attr for x in operation.attributes[FRONTEND_ATTRIBUTES]})
+    operation.attributes[FRONTEND_ATTRIBUTES] = mlir.ir.DictAttr.get(attributes, mlir.context())
 
 
 def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:

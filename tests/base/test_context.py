@@ -16,6 +16,7 @@ CORE = Path(olympus_core.__file__).parent
 
 #: another value than the default, for each value that a traced program depends on
 OTHERS = {
+    "annotations": (("tag", "1"),),
     "axes": (("i", 2),),
     "default_matmul_precision": "highest",
     "default_prng_impl": "rbg",

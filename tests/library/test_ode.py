@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax
@@ -66,3 +67,44 @@ def test_errors() -> None:
         odeint(lambda y, t, a: y, 1.0, TIMES, "text")
     with pytest.raises(TypeError, match="t must be an array of floats"):
         odeint(lambda y, t: y, 1.0, np.arange(3))
+
+
+def test_steps_of_a_solution() -> None:
+    def call(n: Any, y: Any, t: Any) -> Any:
+        o = ODE[n]
+
+        def f(y: Any, t: Any) -> Any:
+            return n.sin(y) - t
+
+        f0, dt = f(y, t), n.asarray(0.1, t.dtype)
+        y1, f1, error, k = o.runge_kutta_step(f, y, f0, t, dt)
+        ratio = o.mean_error_ratio(error, 1e-3, 1e-4, y, y1)
+        return [
+            *(y1, f1, error, k, ratio, o.abs2(y), o.abs2(y + 2j)),
+            o.initial_step_size(f, t, y, 4, 1e-3, 1e-4, f0),
+            o.optimal_step_size(dt, ratio),
+            o.optimal_step_size(dt, ratio * 0, ifactor=3.0),
+            o.optimal_step_size(dt, ratio + 3, safety=0.8, dfactor=0.9, order=4.0),
+            o.interp_fit_dopri(y, y1, k, dt),
+            *o.fit_4th_order_polynomial(y, y1, (y + y1) / 2, f0, f1, dt),
+        ]
+
+    args = (np.array([0.5, -1.0], np.float32), np.float32(0.25))
+    check([row("steps", call, *args, rtol=1e-5, atol=1e-6)], weak=False)
+
+
+def test_a_function_of_a_vector() -> None:
+    def unravel(v: Any) -> Any:
+        return {"a": v[0], "b": v[1]}
+
+    def f(y: Any, c: Any) -> Any:
+        return {"a": y["b"] * c, "b": y["a"]}
+
+    y = np.array([1.0, 2.0], np.float32)
+    for package in (ox, jax):
+        o = ODE[package.numpy]
+        info = package.api_util.debug_info("test", f, (1, 2), {})
+        np.testing.assert_array_equal(o.ravel_first_arg(f, unravel, info)(y, 3.0), [6, 1])
+        lu = importlib.import_module(f"{package.__name__}.extend.linear_util")
+        wrapped = o.ravel_first_arg_(lu.wrap_init(f, debug_info=info), unravel)
+        np.testing.assert_array_equal(wrapped.call_wrapped(y, 3.0), [6, 1])

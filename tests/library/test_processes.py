@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import types
+from typing import Any
+
 import jax
 import jax.dlpack
 import numpy as np
@@ -83,3 +87,33 @@ def test_meshes() -> None:
     assert [d.number for d in mesh] == list(range(8))
     with pytest.raises(ShardingError, match="Number of slices"):
         mesh_utils.create_hybrid_device_mesh((4,), (1,), several)
+
+
+def test_primitives_of_arrays_of_processes() -> None:
+    x, outs = np.arange(8, dtype=np.float32).reshape(8, 1), []
+    for package in (ox, jax):
+        m = importlib.import_module(f"{package.__name__}.experimental.multihost_utils")
+        mesh = package.make_mesh((8,), ("x",), (package.sharding.AxisType.Auto,))
+        params = {"global_mesh": mesh, "pspec": m.P("x")}
+        p = m.host_local_array_to_global_array_p
+        back = m.global_array_to_host_local_array_p.bind
+        impls = (m.host_local_array_to_global_array_impl, m.global_array_to_host_local_array_impl)
+        for there, here in (impls, (p.bind, back)):
+            y = there(x, **params)
+            assert y.sharding.shard_shape(y.shape) == (1, 1)
+            np.testing.assert_array_equal(here(y, **params), x)
+        assert m.ltg_abstract_eval(y, **params).shape == (8, 1)
+        assert m.gtl_abstract_eval(y, **params).shape == (8, 1)
+
+        def bound(v: Any, p: Any = p, params: Any = params) -> Any:
+            return p.bind(v, **params)
+
+        rows = package.vmap(bound, in_axes=1, out_axes=1)
+        assert rows(np.ones((8, 3), np.float32)).shape == (8, 3)
+        grad = package.grad(lambda v, f=bound: f(v).sum())
+        np.testing.assert_array_equal(grad(x), np.ones_like(x))
+        axis = types.SimpleNamespace(spmd_name=None)
+        z, d = m.ltg_batcher(False, axis, [x], [1], mesh, m.P("x"))
+        assert (z.shape, d) == ((8, 1), 1)
+        outs.append(str(m.ProcessFailureError({3})))
+    assert outs[0] == outs[1] == "Devices failed: {3}"

@@ -94,6 +94,7 @@ NAMESPACES = [
     "sparse",
     "example_libraries",
     "checkify",
+    "experimental",
 ]
 DOORS = {
     "jaxlib": (

@@ -248,6 +248,54 @@ ANYTHING: dict[str, tuple[str, str]] = {
     ),
     "olympus.experimental.mesh_utils.create_device_mesh": ("devices return", "devices"),
     "olympus.experimental.mesh_utils.create_hybrid_device_mesh": ("devices return", "devices"),
+    "olympus.experimental.compute_on.compute_on2": (
+        "out_memory_spaces compiler_options",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.control_deps.control_dep": ("src dst", "trees, and internals of JAX"),
+    "olympus.experimental.control_deps.schedule": ("ops", "trees, and internals of JAX"),
+    "olympus.experimental.fused.fused": ("out_spaces", "trees, and internals of JAX"),
+    "olympus.experimental.layout.with_layout_constraint": (
+        "layouts",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.multihost_utils.P.update": (
+        "partitions unreduced reduced",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.multihost_utils.P.index": ("entry", "trees, and internals of JAX"),
+    "olympus.experimental.multihost_utils.P.count": ("entry", "trees, and internals of JAX"),
+    "olympus.experimental.multihost_utils.P.axes": ("return", "trees, and internals of JAX"),
+    "olympus.experimental.multihost_utils.global_array_to_host_local_array_impl": (
+        "arr return",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.multihost_utils.gtl_abstract_eval": (
+        "arr",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.multihost_utils.host_local_array_to_global_array_impl": (
+        "arr return",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.multihost_utils.ltg_abstract_eval": (
+        "arr",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.multihost_utils.ltg_batcher": (
+        "axis_data vals_in return",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.ode.interp_fit_dopri": ("k", "trees, and internals of JAX"),
+    "olympus.experimental.ode.ravel_first_arg": ("debug_info", "trees, and internals of JAX"),
+    "olympus.experimental.xla_metadata.set_xla_metadata": (
+        "x kwargs return",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.xla_metadata.xla_metadata_call2": (
+        "metadata ad_metadata",
+        "trees, and internals of JAX",
+    ),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
     "olympus.experimental.sparse.BCOO.sum": (

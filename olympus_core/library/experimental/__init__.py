@@ -1,0 +1,1 @@
+"""Functions of `olympus.experimental`: requests to the compiler, and older interfaces."""
