@@ -8,7 +8,9 @@ from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.callbacks import io_callback as io_callback
 
 if _typing.TYPE_CHECKING:
+    from olympus.experimental import buffer_callback as buffer_callback
     from olympus.experimental import checkify as checkify
+    from olympus.experimental import compilation_cache as compilation_cache
     from olympus.experimental import compute_on as compute_on
     from olympus.experimental import control_deps as control_deps
     from olympus.experimental import fused as fused
@@ -21,6 +23,7 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import pjit as pjit
     from olympus.experimental import random as random
     from olympus.experimental import scheduling_groups as scheduling_groups
+    from olympus.experimental import serialize_executable as serialize_executable
     from olympus.experimental import shard_alike as shard_alike
     from olympus.experimental import shard_map as shard_map
     from olympus.experimental import sparse as sparse
@@ -29,11 +32,14 @@ if _typing.TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
+        "buffer_callback",
         "checkify",
+        "compilation_cache",
         "compute_on",
         "control_deps",
         "fused",
         "scheduling_groups",
+        "serialize_executable",
         "shard_alike",
         "xla_metadata",
         "jet",

@@ -11,7 +11,7 @@ from olympus_core.artifact.stored_tree import Node
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError
-from olympus_core.primitives.host_function import HostCallee
+from olympus_core.primitives.host_function import AnyCallee, BufferCallee, HostCallee
 from olympus_core.stages import stages
 from olympus_core.stages.interface import ArgInfo
 
@@ -22,7 +22,7 @@ def callbacks_of(lowered: Sequence[stages.Lowered]) -> tuple[HostFunction, ...]:
     Functions of one name have a number after it, from the second one on.
 
     Raises:
-      UsageError: the programs call different functions.
+      UsageError: the programs call different functions, or functions of buffers.
     """
     every = [_records(stage.callees) for stage in lowered]
     if any(records != every[0] for records in every):
@@ -33,10 +33,16 @@ def callbacks_of(lowered: Sequence[stages.Lowered]) -> tuple[HostFunction, ...]:
     return every[0]
 
 
-def _records(callees: Sequence[HostCallee]) -> tuple[HostFunction, ...]:
+def _records(callees: Sequence[AnyCallee]) -> tuple[HostFunction, ...]:
     seen: Counter[str] = Counter()
     records = []
     for callee in callees:
+        if isinstance(callee, BufferCallee):
+            raise UsageError(
+                f"the program calls {callee.function!r} on buffers, by buffer_callback, and a "
+                "bundle cannot bind such a function",
+                hint="use pure_callback",
+            )
         name = callee.function.path
         seen[name] += 1
         records.append(_record(callee, name if seen[name] == 1 else f"{name}#{seen[name]}"))

@@ -12,7 +12,7 @@ from olympus_core.base.errors import ArgumentError, TransformError
 from olympus_core.control.host_call import PureCall
 from olympus_core.ir.primitive import Batched
 from olympus_core.mlir import bindings as mlir
-from olympus_core.mlir.attributes import attribute
+from olympus_core.mlir.attributes import attribute, output_aliases
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
@@ -90,12 +90,7 @@ def emit_call(
     if result_layouts is not None:
         attributes["result_layouts"] = _layouts(result_layouts)
     if aliases:
-        texts = [
-            f"#stablehlo.output_operand_alias<output_tuple_indices = "
-            f"{[j] if len(types) > 1 else []}, operand_index = {i}, operand_tuple_indices = []>"
-            for i, j in aliases.items()
-        ]
-        attributes["output_operand_aliases"] = mlir.parsed_attr(f"[{', '.join(texts)}]")
+        attributes["output_operand_aliases"] = output_aliases(aliases, len(types))
     return mlir.op("stablehlo.custom_call", types, operands, attributes)
 
 

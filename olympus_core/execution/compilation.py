@@ -23,7 +23,7 @@ from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding
-from olympus_core.primitives.host_function import HostCallee, host_calls
+from olympus_core.primitives.host_function import AnyCallee, host_calls
 
 #: The modes of outlining repeated blocks: where it is a gain, or never.
 Repeats = Literal["auto", "off"]
@@ -62,7 +62,7 @@ class Origin(NamedTuple):
     blocks: tuple[Block, ...] = ()
     has_forms: bool = False
     has_shared_slices: bool = False
-    callees: tuple[HostCallee, ...] = ()
+    callees: tuple[AnyCallee, ...] = ()
 
     def inspected(self, module: Any) -> Inspected | None:
         """Return the module with the program that inspects arrays; None if it inspects none."""

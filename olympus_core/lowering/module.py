@@ -40,7 +40,7 @@ from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.lowering.ordering import with_order
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
-from olympus_core.mlir.attributes import attribute
+from olympus_core.mlir.attributes import attribute, output_aliases
 from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.partition_spec import PartitionSpec
@@ -339,10 +339,17 @@ class LoweringContext:
         return self.module.host_functions.setdefault(callee, len(self.module.host_functions))
 
     def host_call(
-        self, handler: str, index: int, operands: Sequence[ir.Value], *, has_side_effect: bool
+        self,
+        handler: str,
+        index: int,
+        operands: Sequence[ir.Value],
+        *,
+        has_side_effect: bool,
+        aliases: Mapping[int, int] | None = None,
     ) -> list[ir.Value]:
         """Emit the call of the Python function of an index, which `handler` of the runtime makes.
 
+        `aliases` pair operands with the results in their memory.
         A program of several devices calls it once, with whole arrays, on the first device; in a
         `shard_map` over all axes, each device calls it with its own parts.
         """
@@ -354,6 +361,8 @@ class LoweringContext:
             "operand_layouts": _row_major(self.avals_in),
             "result_layouts": _row_major(self.avals_out),
         }
+        if aliases:
+            attributes["output_operand_aliases"] = output_aliases(aliases, len(self.avals_out))
         if self.module.num_partitions > 1:
             if self.manual is None:
                 attributes["sdy.sharding"] = self.meshes.on_first_device(len(self.avals_out))

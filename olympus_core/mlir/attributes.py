@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,3 +62,17 @@ def _scalar(value: np.generic) -> ir.Attribute:
         if kind == "f":
             return ir.FloatAttr.get(element, float(value))
     raise ArgumentError(f"Unsupported scalar attribute type: {type(value)}")
+
+
+def output_aliases(aliases: Mapping[int, int], num_results: int) -> ir.Attribute:
+    """Return the pairs of operands and results of a call that share their memory.
+
+    >>> str(output_aliases({1: 0}, 1)).count("operand_index = 1")
+    1
+    """
+    texts = [
+        f"#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"{[j] if num_results > 1 else []}, operand_index = {i}, operand_tuple_indices = []>"
+        for i, j in aliases.items()
+    ]
+    return mlir.parsed_attr(f"[{', '.join(texts)}]")

@@ -29,7 +29,7 @@ class HostFunction:
 
     def __init__(
         self,
-        function: Callable[..., list[Any]],
+        function: Callable[..., Any],
         in_tree: PyTreeDef,
         name: str,
         path: str,
@@ -84,6 +84,35 @@ class HostCallee(NamedTuple):
             return (*order, *checked_results(self.function.call(arrays), self.outs))
 
 
+class BufferCallee(NamedTuple):
+    """A function that a lowered program calls with the buffers of arguments and results.
+
+    Its results have the tree `out_tree`: the function writes them, and returns None.
+    """
+
+    function: HostFunction
+    has_effects: bool
+    ins: tuple[ShapedArray, ...]
+    outs: tuple[ShapedArray, ...]
+    out_tree: PyTreeDef
+    is_ordered: bool = False
+
+    def run(self, context: Any, *buffers: Any) -> tuple[()]:
+        """Call the function in a running program."""
+        count = len(self.ins)
+        args, kwargs = self.function.in_tree.unflatten(buffers[:count])
+        with switched("in_host_call", True):
+            returned: Any = self.function.function(
+                context, self.out_tree.unflatten(buffers[count:]), *args, **kwargs
+            )
+        if returned is not None:
+            raise CallbackError("buffer_callback callback must not return any values.")
+        return ()
+
+
+AnyCallee = HostCallee | BufferCallee
+
+
 def checked_results(
     results: Sequence[Any], avals: Sequence[ShapedArray]
 ) -> list[np.ndarray[Any, Any]]:
@@ -114,7 +143,7 @@ def checked_results(
     return arrays
 
 
-def host_calls(callees: Sequence[HostCallee]) -> xla.HostCalls:
+def host_calls(callees: Sequence[AnyCallee]) -> xla.HostCalls:
     """Return the functions in the form that the runtime calls."""
     return xla.HostCalls(
         tuple([callee.run for callee in callees]),

@@ -31,7 +31,7 @@ from olympus_core.ir.pretty import pretty
 from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.host_function import HostCallee
+from olympus_core.primitives.host_function import AnyCallee
 from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
 from olympus_core.stages.detached import CompileRequest
@@ -309,7 +309,7 @@ class Lowered(Stage):
         return self._origin is not None and has_inspections(self._origin.source)
 
     @property
-    def callees(self) -> tuple[HostCallee, ...]:
+    def callees(self) -> tuple[AnyCallee, ...]:
         """The Python functions that the running program calls."""
         return () if self._origin is None else self._origin.callees
 

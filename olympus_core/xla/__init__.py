@@ -5,7 +5,14 @@ This package hides every difference between the supported versions of jaxlib.
 
 from __future__ import annotations
 
-from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError
+from olympus_core.xla.bindings import (
+    Buffer,
+    Device,
+    FfiBuffer,
+    FfiContext,
+    FfiStage,
+    JaxRuntimeError,
+)
 from olympus_core.xla.messages import (
     callback_error,
     deleted_error,
@@ -66,6 +73,7 @@ from olympus_core.xla.runtime.executable import (
     SerializedShardings,
     saved_executable,
 )
+from olympus_core.xla.runtime.executable_cache import reset_cache, set_cache_dir
 from olympus_core.xla.runtime.hlo_conversion import (
     computation,
     hlo_cost_analysis,
@@ -145,6 +153,9 @@ __all__ = [
     "Device",
     "DeviceModel",
     "Executable",
+    "FfiBuffer",
+    "FfiContext",
+    "FfiStage",
     "HostCalls",
     "JaxRuntimeError",
     "MemoryAnalysis",
@@ -220,10 +231,12 @@ __all__ = [
     "register_as_batch_partitionable",
     "register_target",
     "register_type",
+    "reset_cache",
     "result_structure",
     "run_partitioned",
     "runs_here",
     "saved_executable",
+    "set_cache_dir",
     "shard_buffers",
     "sharded_result_handler",
     "sharding_like",

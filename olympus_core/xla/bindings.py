@@ -6,11 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_runtime.bindings import JAXLIB_VERSION, JaxRuntimeError, _hlo, _jax
 
-__all__ = ["JAXLIB_VERSION", "Buffer", "Device", "JaxRuntimeError", "_hlo", "_jax"]
+__all__ = [
+    "JAXLIB_VERSION",
+    "Buffer",
+    "Device",
+    "FfiBuffer",
+    "FfiContext",
+    "FfiStage",
+    "JaxRuntimeError",
+    "_hlo",
+    "_jax",
+]
 
 # Opaque to everybody outside this package: the runtime's own classes carry no types.
 Buffer = Any
 if TYPE_CHECKING:
     Device = Any
+    FfiBuffer = Any
+    FfiContext = Any
+    FfiStage = Any
 else:
     Device = _jax.Device
+    FfiBuffer = _jax.ffi.Buffer
+    FfiContext = _jax.ffi.ExecutionContext
+    FfiStage = _jax.ffi.ExecutionStage

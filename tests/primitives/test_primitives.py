@@ -81,6 +81,8 @@ def test_every_primitive_has_a_row() -> None:
     annotated = {"xla_metadata_call", "compute_on", "fused_call", "program_order"}
     annotated |= {"xla_metadata_value", "layout_constraint", "shard_alike"}
     others = {"check", "debug_callback", "io_callback", "pure_callback"}
+    # Functions write buffers: tests/control/test_buffer_calls.py
+    others |= {"buffer_callback", "buffer_effect_callback"}
     others |= {"ffi_call", "ffi_effect_call"}
     others |= {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value", "call_exported"}
     missing = {p.name for p in op.every()} - covered - others - annotated

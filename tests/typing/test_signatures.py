@@ -296,6 +296,14 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "metadata ad_metadata",
         "trees, and internals of JAX",
     ),
+    "olympus.experimental.buffer_callback.buffer_callback": (
+        "result_shape_dtypes",
+        "trees, and internals of JAX",
+    ),
+    "olympus.experimental.serialize_executable.deserialize_and_load": (
+        "backend",
+        "trees, and internals of JAX",
+    ),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
     "olympus.experimental.sparse.BCOO.sum": (

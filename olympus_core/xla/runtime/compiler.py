@@ -5,8 +5,10 @@ A module is the MLIR bindings' object, or bytes of text, bytecode or portable St
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from olympus_bundle.host_functions import HANDLER
@@ -15,9 +17,16 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.hlo.reached_collectives import DIFFERS, check_collectives_reached
 from olympus_core.xla.proto.serialized import serialized_for
+from olympus_core.xla.runtime import executable_cache
 from olympus_core.xla.runtime.absent_compiler import compile_for
 from olympus_core.xla.runtime.devices import devices
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
+from olympus_core.xla.runtime.executable_cache import (
+    cache_folder,
+    cache_key,
+    read_executable,
+    write_executable,
+)
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
 from olympus_core.xla.runtime.host_calls import HostCalls
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
@@ -31,6 +40,8 @@ from olympus_runtime.messages import artifact_error
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
 _LAPACK = b"lapack_"
+# The beginning of the names of the handlers that call Python functions on buffers.
+_BUFFER_HANDLER = b"xla_buffer_python_"
 # The name of the attribute of modules whose calls are not inlined.
 _INLINEABLE = b"inlineable"
 
@@ -107,9 +118,15 @@ def _compile_and_load(
     client = grid[0].client
     devices_of_it = _jax.DeviceList(grid)
     if calls is None or not calls.functions:
+        folder = cache_folder() if watch is None else None
+        key = cache_key(program, target, options, grid) if folder else ""
+        if folder and (known := _from_cache(folder, key, target, grid)):
+            return known
         raw, seconds = compiled(
             lambda: client.compile_and_load(program, devices_of_it, xla_options), watch
         )
+        if folder and seconds >= executable_cache.SHORTEST:
+            _save(folder, key, Executable(raw, target, seconds, calls))
     else:  # the runtime takes functions with a module alone, not with its bytes
         functions, module = list(calls.functions), mlir.own_module(program)
         raw, seconds = compiled(
@@ -119,6 +136,21 @@ def _compile_and_load(
             watch,
         )
     return Executable(raw, target, seconds, calls)
+
+
+def _from_cache(
+    folder: Path, key: str, target: Target, grid: Sequence[Device]
+) -> Executable | None:
+    content = read_executable(folder, key)
+    try:
+        return None if content is None else load_executable(content, target, grid)
+    except ArtifactError:  # damaged: it is compiled and written again
+        return None
+
+
+def _save(folder: Path, key: str, executable: Executable) -> None:
+    with contextlib.suppress(ArtifactError):  # XLA cannot write some executables
+        write_executable(folder, key, executable.serialize())
 
 
 def load_executable(
@@ -158,7 +190,7 @@ def load_executable(
 
 def _known(calls: HostCalls | None, content: bytes) -> HostCalls | None:
     """Return the functions of a program with these bytes; None if it calls some and has none."""
-    if HANDLER not in content:
+    if HANDLER not in content and _BUFFER_HANDLER not in content:
         return HostCalls()
     return calls if calls is not None and calls.functions else None
 
