@@ -154,12 +154,17 @@ class Index:
         if not numbers <= set(range(len(self._lists))):
             raise ValueError("a target names a list that is not there")
 
+    @property
+    def is_empty(self) -> bool:
+        """True if it has no target."""
+        return not (self.entries or self.changed or self.failed)
+
     def save(self) -> None:
         """Write the index, as a whole or not at all. A failure is ignored: it is only a cache.
 
         An index without targets is not written.
         """
-        if not (self.entries or self.changed or self.failed):
+        if self.is_empty:
             return
         self._remove_unused()
         document = {

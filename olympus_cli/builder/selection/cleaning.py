@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.builder.freshness.index import INDEX
+from olympus_cli.builder.freshness.index import INDEX, Index
 from olympus_cli.builder.manifest import MANIFEST, Manifest, written_by_build
 from olympus_cli.builder.output_place import Place, locate, locked_places
 from olympus_cli.program.buckets import is_joined
@@ -77,9 +77,26 @@ def remove_outputs(
         places = [(name, _place(name, project)) for name in chosen]
         listed = [(name, place, _written(name, place)) for name, place in places]
         removals = [_removed(name, place, own, dry_run) for name, place, own in listed]
-        if not dry_run and not any(project.build_dir.glob(f"*/{MANIFEST}")):
-            _unlink(project.build_dir / INDEX)  # it has the inputs of no output that exists
+        if not dry_run:
+            _clean_index(project, set(chosen))
         return removals
+
+
+def _clean_index(project: Project, names: Collection[str]) -> None:
+    """Remove the failures of targets from the index, and all inputs if no output is left."""
+    places = os.path.realpath(project.build_dir), os.path.realpath(project.root)
+    index = Index.load(*places)
+    failed = [name for name in index.failed if name not in names]
+    if any(project.build_dir.glob(f"*/{MANIFEST}")):
+        if failed == index.failed:
+            return
+    else:
+        index = Index(*places)
+    index.failed = failed
+    if index.is_empty:
+        _unlink(project.build_dir / INDEX)
+    else:
+        index.save()
 
 
 def _located(name: str, project: Project) -> Place:

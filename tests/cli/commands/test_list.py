@@ -71,6 +71,24 @@ def test_a_failed_target_is_failed_until_a_build_succeeds(project: Path, invoke:
     assert states(invoke)["forward@batch=1"]["state"] == "failed"
 
 
+def test_a_cleaned_target_is_not_failed(project: Path, invoke: Invoke) -> None:
+    text = (project / "model.py").read_text()
+    assert invoke("build", "add").exit_code == 0
+    (project / "model.py").write_text("raise ValueError('broken')\n")
+    assert invoke("build", "forward@*").exit_code != 0
+    invoke("clean", "forward@batch=1")
+    expected = {"forward@batch=1": "never built", "forward@batch=8": "failed", "add": "stale"}
+    assert {name: row["state"] for name, row in states(invoke).items()} == expected
+    invoke("clean", "add")  # no output remains, and the failure of another target does
+    expected["add"] = "never built"
+    assert {name: row["state"] for name, row in states(invoke).items()} == expected
+    invoke("clean", "--all")
+    assert {row["state"] for row in states(invoke).values()} == {"never built"}
+    (project / "model.py").write_text(text)
+    assert invoke("build").exit_code == 0
+    assert {row["state"] for row in states(invoke).values()} == {"fresh"}
+
+
 def test_fresh_and_stale_outputs(project: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     assert {row["state"] for row in states(invoke).values()} == {"fresh"}
