@@ -88,15 +88,22 @@ class ShapedArray:
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """The manual axes along which devices may have different values."""
-        return ManualAxisType(varying=self.vma)
+        """The manual axes along which devices may have different values, or terms of a sum."""
+        if self.explicit is None or not self.explicit.spec.has_sets:
+            return ManualAxisType(varying=self.vma)
+        spec, manual = self.explicit.spec, frozenset(self.explicit.mesh.manual_axes)
+        return ManualAxisType(
+            varying=self.vma, unreduced=spec.unreduced & manual, reduced=spec.reduced & manual
+        )
 
     mat = manual_axis_type
 
     @property
     def sharding(self) -> Any:
         """The sharding along explicit axes of a mesh; on an empty mesh if there are none."""
-        return ShapedArray.unsharded(self.ndim) if self.explicit is None else self.explicit
+        if self.explicit is None or not self.explicit.mesh.has_explicit_axes:
+            return ShapedArray.unsharded(self.ndim)
+        return self.explicit
 
     def short_name(self) -> str:
         """Return the type as the IR prints it: `f32[8,128]`, or `f32[8@data,128]`."""

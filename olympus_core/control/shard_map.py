@@ -74,6 +74,11 @@ def local_aval(
     explicit: NamedSharding | None = aval.explicit
     if explicit is None:
         return local
+    if not checked and explicit.spec.has_sets:
+        own, names = explicit.spec, frozenset(manual)
+        explicit = explicit.update(
+            spec=own.update(unreduced=own.unreduced - names, reduced=own.reduced - names)
+        )
     inner = explicit.mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
     return local.with_sharding(typed_sharding(explicit.update(mesh=inner), aval.ndim))
 
@@ -90,7 +95,10 @@ def global_aval(
         return whole
     outer = {axis[0]: AxisType.Manual for axis in trace.manual_axes() if axis[0] not in manual}
     entries = [(*spec.axes(d), *entry_axes(e)) for d, e in enumerate(spec_of(aval))]
-    sharding = NamedSharding(mesh.abstract_mesh.update_axis_types(outer), PartitionSpec(*entries))
+    own = PartitionSpec() if aval.explicit is None else aval.explicit.spec
+    unreduced, reduced = own.unreduced | spec.unreduced, own.reduced | spec.reduced
+    whole_spec = PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
+    sharding = NamedSharding(mesh.abstract_mesh.update_axis_types(outer), whole_spec)
     return whole.with_sharding(typed_sharding(sharding, aval.ndim))
 
 
@@ -154,7 +162,7 @@ class ShardMap(MultipleResults):
         parts = [
             x.own
             if isinstance(x, Parts) and not x and x.cut == (params["mesh"], s, atom.aval.shape)
-            else w | (spec_axes(s) & agreement.several)
+            else w | (_unequal_axes(s) & agreement.several)
             for x, w, s, atom in zip(operands, whole, params["in_specs"], eqn.inputs, strict=True)
         ]
         try:
@@ -165,9 +173,9 @@ class ShardMap(MultipleResults):
             raise
         specs = params["out_specs"]
         if not outside:
-            return [x - spec_axes(s) for x, s in zip(outs, specs, strict=True)]
+            return [x - _unequal_axes(s) for x, s in zip(outs, specs, strict=True)]
         return [
-            Parts(_unequal(eqn, x - spec_axes(s)), x, (params["mesh"], s, v.aval.shape))
+            Parts(_unequal(eqn, x - _unequal_axes(s)), x, (params["mesh"], s, v.aval.shape))
             for x, s, v in zip(outs, specs, eqn.outputs, strict=True)
         ]
 
@@ -221,7 +229,10 @@ class ShardMap(MultipleResults):
             with switched("parted", unrecorded_axes):
                 program, has_cotangent = transposed_program(params["olympuspr"], linear, nonzero)
             value_specs = _selected_specs(ins, tuple(not u for u in linear))
-            cotangent_specs = _selected_specs(_selected_specs(ins, linear), has_cotangent)
+            cotangent_specs = _of_cotangents(
+                _selected_specs(_selected_specs(ins, linear), has_cotangent)
+            )
+            given_specs = _of_cotangents(_selected_specs(outs, nonzero))
             if unrecorded_axes:
                 body: Olympuspr = params["olympuspr"]
                 linear_avals = [a for a, u in zip(body.in_avals, linear, strict=True) if u]
@@ -236,14 +247,14 @@ class ShardMap(MultipleResults):
                 program = _unchecked(
                     program,
                     len(value_specs),
-                    _selected_specs(outs, nonzero),
+                    given_specs,
                     cotangent_specs,
                     params,
                 )
         values = [x for x, u in zip(operands, linear, strict=True) if not u]
         cotangents = [c for c in cotangent if c is not None]
         specs = {
-            "in_specs": (*value_specs, *_selected_specs(outs, nonzero)),
+            "in_specs": (*value_specs, *given_specs),
             "out_specs": cotangent_specs,
         }
         results = iter(self.bind(*values, *cotangents, **(params | specs | {"olympuspr": program})))
@@ -302,6 +313,11 @@ class ShardMap(MultipleResults):
         return TangentSplit(run, count, self, unknown_params, parts.unknown_outs)
 
 
+def _unequal_axes(spec: PartitionSpec) -> frozenset[Any]:
+    """Return the axes along which the parts, or the terms, of an array with a spec differ."""
+    return spec_axes(spec) | spec.unreduced
+
+
 def _deciding(agreement: Agreement, eqn: Eqn, parts: Sequence[Differing]) -> str | None:
     """Return the text of an operand of one element for each device that makes the body invalid."""
     program = eqn.params["olympuspr"]
@@ -324,13 +340,17 @@ def _selected_specs(specs: Sequence[PartitionSpec], mask: Sequence[bool]) -> Spe
     return tuple(s for s, c in zip(specs, mask, strict=True) if c)
 
 
+def _of_cotangents(specs: Specs) -> Specs:
+    return tuple([s.of_cotangent for s in specs])
+
+
 def _inserted(spec: PartitionSpec, dim: int | None, entry: Any) -> PartitionSpec:
     """Return the spec of an array with one more axis, which is split by `entry`, if any."""
     if dim is None:
         return spec
-    entries = [*spec, *[None] * (dim - len(spec))]
+    entries = [*spec.partitions, *[None] * (dim - len(spec))]
     entries.insert(dim, entry)
-    return PartitionSpec(*entries)
+    return spec.update(partitions=entries)
 
 
 def _residual_spec(
@@ -338,7 +358,9 @@ def _residual_spec(
 ) -> PartitionSpec:
     """Return the spec of a residual, sharded by its first dimension: devices may differ."""
     names = tuple(n for n in every if n in aval.vma | unrecorded_axes) if checked else every
-    return PartitionSpec(names)
+    own = PartitionSpec() if aval.explicit is None else aval.explicit.spec
+    mapped = frozenset(every)
+    return PartitionSpec(names, unreduced=own.unreduced & mapped, reduced=own.reduced & mapped)
 
 
 def _with_rows(program: Olympuspr, count: int) -> Olympuspr:
@@ -418,7 +440,7 @@ def _unchecked(
     sizes = mesh.shape
 
     def missing(spec: PartitionSpec) -> tuple[Any, ...]:
-        named = spec_axes(spec)
+        named = spec_axes(spec) | spec.unreduced | spec.reduced
         return tuple(n for n in mesh.axis_names if n in manual and n not in named)
 
     def shared(*args: Any) -> list[Any]:

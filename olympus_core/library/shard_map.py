@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from olympus_core.arrays.mesh_context import context_mesh, current_mesh
 from olympus_core.base import source, tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import ArgumentError, ShardingError
+from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
 from olympus_core.base.source import function_name
 from olympus_core.control.shard_map import (
     local_aval,
@@ -21,8 +21,10 @@ from olympus_core.control.shard_map import (
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
+from olympus_core.library.explicit import spec_sets
 from olympus_core.placement.mesh import AnyMesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.primitives.axis_casts import vary_unreduced_cast_p
 from olympus_core.primitives.collective import varying
 from olympus_core.transforms import references
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
@@ -238,7 +240,7 @@ def _mapped(
         check_arrays("shard_map", f, names, leaves)
         avals = [get_aval(x) for x in leaves]
         if mapping.in_specs is Infer:
-            specs = [_own_spec(a, mapping) for a in avals]
+            specs = [_inferred_spec(a, mapping) for a in avals]
         else:
             specs = _specs("in_specs", mapping.in_specs, in_tree)
         for name, aval, spec in zip(names, avals, specs, strict=True):
@@ -276,7 +278,7 @@ def _with_references(
     """
     values = [x.value if isinstance(x, Reference) else x for x in leaves]
     if mapping.in_specs is Infer:
-        specs = [_own_spec(get_aval(x), mapping) for x in values]
+        specs = [_inferred_spec(get_aval(x), mapping) for x in values]
     else:
         specs = _specs("in_specs", mapping.in_specs, in_tree)
     boxes = {i: x for i, x in enumerate(leaves) if isinstance(x, Reference)}
@@ -352,6 +354,8 @@ def _check_axes(
     what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any], outer_names: set[Any]
 ) -> None:
     mesh.check_spec(spec)
+    if spec.has_sets:
+        _check_sets(what, spec, mesh, manual)
     if PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ArgumentError(f"shard_map: {what} has {spec}, and no dimension can be unconstrained")
     for name in mesh.axis_names:
@@ -367,6 +371,23 @@ def _check_axes(
                 f"{', '.join(repr(n) for n in mesh.axis_names if n in manual)}",
                 hint="leave it out: the compiler splits arrays along it",
             )
+
+
+def _check_sets(what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any]) -> None:
+    """Raise an error for unreduced or reduced axes of a spec that cannot be in a type."""
+    if not mesh.are_all_axes_explicit:
+        kind = "unreduced" if spec.unreduced else "reduced"
+        raise ShardingError(
+            f"{kind} in {what} {spec} can only be used when the mesh passed to shard_map contains "
+            f"axis names all of type `Explicit`. Got mesh {mesh}"
+        )
+    if manual != set(mesh.axis_names):
+        raise UnsupportedError(
+            f"unreduced/reduced can only be passed to {what} when shard_map is in full manual "
+            f"mode. Got mesh axis names {mesh.axis_names}, manual_axes: {set(manual)}, specs: "
+            f"{spec}",
+            hint="leave axis_names out",
+        )
 
 
 def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec]:
@@ -396,18 +417,28 @@ def _not_a_spec(what: str, leaf: Any) -> ArgumentError:
 def _own_spec(aval: ShapedArray, mapping: _Mapping) -> PartitionSpec:
     """Return the spec of an argument along the axes that are mapped over, from its type."""
     entries = [tuple([n for n in entry_axes(e) if n in mapping.manual]) for e in spec_of(aval)]
-    return PartitionSpec(*entries)
+    unreduced, reduced = (axes & mapping.manual for axes in spec_sets(aval))
+    return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
+
+
+def _inferred_spec(aval: ShapedArray, mapping: _Mapping) -> PartitionSpec:
+    spec = _own_spec(aval, mapping)
+    if spec.has_sets:
+        _check_sets("in_specs", spec, mapping.mesh, mapping.manual)
+    return spec
 
 
 def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:
     place = source.current_location().place()
     mesh = mapping.mesh
     if mesh.are_all_axes_explicit and mapping.manual == set(mesh.axis_names):
-        given = tuple([spec[d] if d < len(spec) else None for d in range(aval.ndim)])
-        if len(spec) <= aval.ndim and given != spec_of(aval):
+        rest = [None] * (aval.ndim - len(spec))
+        given = spec.update(partitions=[*spec.partitions, *rest])
+        own = _own_spec(aval, mapping)
+        if len(spec) <= aval.ndim and given != own:
             raise ShardingError(
                 f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
-                f"{PartitionSpec(*spec_of(aval))} for {what}, which is {aval.long_name()}{place}",
+                f"{own} for {what}, which is {aval.long_name()}{place}",
                 hint="leave in_specs out, or reshard the argument",
             )
     if len(spec) > aval.ndim:
@@ -454,6 +485,27 @@ def _staged(
     return _Body(closed, consts, out_tree, tuple(specs))
 
 
+def _with_sets(x: Any, spec: PartitionSpec, mapping: _Mapping) -> Any:
+    """Return a result with the unreduced axes of its spec, along which it varies.
+
+    Raises ShardingError for a result with other unreduced or reduced axes.
+    """
+    unreduced, reduced = (axes & mapping.manual for axes in spec_sets(get_aval(x)))
+    if axes := tuple([n for n in mapping.mesh.axis_names if n in spec.unreduced - unreduced]):
+        x, unreduced = vary_unreduced_cast_p.cast(x, axes=axes), spec.unreduced
+    for what, own, given in (
+        ("unreduced", unreduced, spec.unreduced),
+        ("reduced", reduced, spec.reduced),
+    ):
+        if own != given:
+            raise ShardingError(
+                f"out_specs passed to shard_map should be equal to the {what} present on the "
+                f"out_aval. Got out_specs={spec} and out_aval={get_aval(x).short_name()}: the "
+                "out_specs require replication which can't be statically inferred given the mesh"
+            )
+    return x
+
+
 def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
     """Return a result of a body typed to vary along exactly the axes of its spec."""
     aval = get_aval(x)
@@ -466,6 +518,8 @@ def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
     if not mapping.check:
         return x
     named = spec_axes(spec)
+    x = _with_sets(x, spec, mapping)
+    aval = get_aval(x)
     if unnamed_axes := (aval.vma & mapping.manual) - named:
         axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in unnamed_axes)
         raise ShardingError(

@@ -86,7 +86,7 @@ class MeshTable:
         Axes of the mesh that are not explicit may split each dimension.
         """
         sharding: NamedSharding | None = aval.explicit
-        if sharding is None or sharding.mesh.size <= 1:
+        if sharding is None or sharding.mesh.size <= 1 or not sharding.mesh.has_explicit_axes:
             return None
         mesh, symbol = sharding.mesh, self.symbol(sharding.mesh)
         if not mesh.auto_axes:
@@ -201,4 +201,6 @@ def manual_sharding(
     """Return the text of a sharding in a manual computation; open if some axes are not manual."""
     more = ["?"] * is_open
     entries = [f"{{{', '.join([*[texts[n] for n in spec.axes(d)], *more])}}}" for d in range(ndim)]
-    return f"<@{symbol}, [{', '.join(entries)}]>"
+    terms = ", ".join([text for n, text in texts.items() if n in spec.unreduced])
+    unreduced = f", unreduced={{{terms}}}" if terms else ""
+    return f"<@{symbol}, [{', '.join(entries)}]{unreduced}>"

@@ -280,7 +280,8 @@ class NamedSharding(Sharding):
                         f"{what} axes {name} is not found in mesh.axis_names={mesh.axis_names}. "
                         f"Got pspec={spec}"
                     )
-                if types[name] is not AxisType.Explicit:
+                is_typed = types[name] is AxisType.Manual and isinstance(mesh, AbstractMesh)
+                if types[name] is not AxisType.Explicit and not is_typed:  # of a type in a body
                     raise ShardingError(
                         f"{what} axes can only refer to mesh axes that have the type `Explicit`. "
                         f"Got {what.lower()} axes: {set(names)} and mesh: {mesh}"
@@ -412,7 +413,9 @@ def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
     >>> typed_sharding(NamedSharding(mesh, P("data")), 2).spec
     P('data', None)
     """
-    if sharding.__class__ is not NamedSharding or not sharding.mesh.has_explicit_axes:
+    if sharding.__class__ is not NamedSharding:
+        return None
+    if not (sharding.mesh.has_explicit_axes or sharding.spec.has_sets):
         return None
     return _typed_sharding(sharding, ndim)
 

@@ -15,17 +15,15 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.context import state
-from olympus_core.base.errors import LoweringError, TransformError
-from olympus_core.ir import sharding_rules
+from olympus_core.base.errors import LoweringError, ShardingError, TransformError
+from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.olympuspr import Eqn, named_axes
-from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.ir.primitive import Avals, Batched, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.device_groups import (
-    channel_of,
     group_axes,
     grouped,
     numbered_axis,
-    permutation,
     replica_groups,
 )
 from olympus_core.primitives.elementwise.base import (
@@ -56,6 +54,23 @@ class CollectivePrimitive(SingleResult):
 
     axis_param: ClassVar[str] = "axis_name"
     types_varying_axes: ClassVar[bool] = True
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
+
+    def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
+        if avals and avals[0].explicit is not None:
+            self._check_states(avals[0], params)
+        return super()._typed(avals, params)
+
+    def _check_states(self, aval: ShapedArray, params: dict[str, Any]) -> None:
+        """Raise ShardingError for an operand that is unreduced or reduced along one of the axes."""
+        unreduced, reduced = unreduced_rules.unchanged("", (aval,))
+        for state_name, axes in (("unreduced", unreduced), ("reduced", reduced)):
+            if wrong := axes & named_axes(self, params):
+                raise ShardingError(
+                    f"pvary cannot accept args which are {state_name}. Got "
+                    f"{aval.short_name()} and axes={set(wrong)}",
+                    hint="sum an unreduced value by lax.psum, or cast a reduced one by lax.pcast",
+                )
 
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
@@ -219,6 +234,8 @@ class Pvary(CollectivePrimitive, LinearPrimitive):
 
 class Pextremum(AllReduce):
     """The greatest or least value; equal values share the derivative."""
+
+    unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.only_reduced)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -404,152 +421,6 @@ def _renamed(params: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in params.items()}
 
 
-class PPermute(CollectivePrimitive, LinearPrimitive):
-    """Index d gets the value of index s for each pair (s, d) of `perm`; the others get zeros.
-
-    Indices along several axes count in row-major order of the mesh, in which they are named.
-    """
-
-    raised_from: tuple[str, ...] = ("stablehlo.collective_permute",)
-
-    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        found = permutation(operation)
-        if found is None or len(operands) != 1:
-            return None
-        return self.bind(*operands, axis_name=found[0], perm=found[1])
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        return avals[0]
-
-    def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
-        """On the CPU a message waits for all devices of the program, not only along the axes."""
-        every = agreement.several if agreement.platform == "cpu" else frozenset[Any]()
-        return every | named_axes(self, params)
-
-    def differing(
-        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
-    ) -> Sequence[Differing]:
-        """The result is the same on all devices if the operand is and each device gets a value."""
-        names = named_axes(self, eqn.params)
-        size = math.prod(agreement.sizes.get(n, 0) for n in names)
-        if len(eqn.params["perm"]) == size and not names & operands[0]:
-            return operands
-        return super().differing(agreement, eqn, operands)
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        groups = self.groups(ctx, params)
-        perm = np.asarray(params["perm"], dtype=np.int64).reshape(-1, 2)
-        pairs = groups[:, perm].swapaxes(0, 1).reshape(-1, 2)
-        attributes = {"source_target_pairs": mlir.dense(pairs), **channel_of(ctx)}
-        return mlir.op1("stablehlo.collective_permute", ctx.aval_out, operands, attributes)
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        back = tuple([(d, s) for s, d in params["perm"]])
-        return [self.bind(cotangent, **(params | {"perm": back}))]
-
-    def across(
-        self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
-    ) -> tuple[Any, int | None]:
-        if len(params["axis_name"]) > 1:
-            raise TransformError(
-                f"ppermute along {', '.join(map(repr, params['axis_name']))} mixes the indices of "
-                f"several axes, and {batched.name!r} is an axis that vmap maps over",
-                hint="permute along one axis after the other",
-            )
-        source = {d: s for s, d in params["perm"]}
-        if dim is None and len(source) == batched.size:
-            return x, None
-        x = at_front(x, dim, batched.size)
-        runs = list(_runs([source.get(i) for i in range(batched.size)]))
-        parts = [_rows(x, start, length) for start, length in runs]
-        return parts[0] if len(parts) == 1 else op.concatenate(*parts, dimension=0), 0
-
-
-def _runs(sources: Sequence[int | None]) -> Iterator[tuple[int | None, int]]:
-    """Yield the sources as runs (first, length) of consecutive indices, or of None."""
-    start = 0
-    for i in range(1, len(sources) + 1):
-        before = sources[i - 1]
-        after = None if before is None else before + 1
-        if i == len(sources) or sources[i] != after:
-            yield sources[start], i - start
-            start = i
-
-
-def _rows(x: Any, start: int | None, length: int) -> Any:
-    """Return `length` rows of `x` from `start` on; zeros if `start` is None."""
-    shape = shape_of(x)
-    if start is None:
-        rows_shape = (length, *shape[1:])
-        return op.broadcast_in_dim(
-            elementwise_constant(x, 0), shape=rows_shape, broadcast_dimensions=()
-        )
-    if length == shape[0]:
-        return x
-    first, rest = (0,) * (len(shape) - 1), shape[1:]
-    limits = (start + length, *rest)
-    return op.slice(x, start_indices=(start, *first), limit_indices=limits, strides=None)
-
-
-class AllToAll(CollectivePrimitive, LinearPrimitive):
-    """Index i gets part i along `split_axis` of each value, joined along `concat_axis`."""
-
-    raised_from: tuple[str, ...] = ("stablehlo.all_to_all",)
-
-    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        names = group_axes(operation, by_device=False)
-        if names is None or len(names) != 1 or len(operands) != 1:
-            return None
-        return self.bind(
-            *operands,
-            axis_index_groups=None,
-            axis_name=names[0],
-            axis_size=operation.integer("split_count"),
-            concat_axis=operation.integer("concat_dimension"),
-            split_axis=operation.integer("split_dimension"),
-        )
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        shape, size = list(avals[0].shape), params["axis_size"]
-        shape[params["split_axis"]] //= size
-        shape[params["concat_axis"]] *= size
-        return avals[0].update(shape=tuple(shape))
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        attributes = grouped(
-            ctx,
-            self.groups(ctx, params),
-            by_device=False,
-            split_dimension=params["split_axis"],
-            concat_dimension=params["concat_axis"],
-            split_count=params["axis_size"],
-        )
-        return mlir.op1("stablehlo.all_to_all", ctx.aval_out, operands, attributes)
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        back = {"split_axis": params["concat_axis"], "concat_axis": params["split_axis"]}
-        return [self.bind(cotangent, **(params | back))]
-
-    def across(
-        self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
-    ) -> tuple[Any, int | None]:
-        split, concat, size = params["split_axis"], params["concat_axis"], batched.size
-        x = at_front(x, dim, size)
-        out = list(shape_of(x)[1:])
-        out[split] //= size
-        cut = (size, *out[:split], size, out[split], *out[split + 1 :])
-        out[concat] *= size
-        x = reshape(x, cut)
-        order = [i + 1 + (i >= split) for i in range(len(out))]  # where each own axis is now
-        order.insert(concat, 0)
-        x = op.transpose(x, permutation=(split + 1, *order))
-        return reshape(x, (size, *out)), 0
-
-    def along(self, x: Any, dim: int, params: dict[str, Any]) -> tuple[Any, int]:
-        moved = {name: params[name] + 1 for name in ("split_axis", "concat_axis")}
-        return self.bind(move_axis(x, dim, 0), **(params | moved)), 0
-
-
 psum_p = Psum("psum", reduce_sum_p)
 pvary_p = Pvary("pvary")
 pmax_p = Pextremum("pmax", reduce_max_p)
@@ -557,19 +428,33 @@ pmin_p = Pextremum("pmin", reduce_min_p)
 axis_index_p = AxisIndex("axis_index")
 all_gather_p = AllGather("all_gather")
 reduce_scatter_p = ReduceScatter("reduce_scatter")
-ppermute_p = PPermute("ppermute")
-all_to_all_p = AllToAll("all_to_all")
 
 
 def varying(x: Any, axes: Collection[Any]) -> Any:
     """Return `x` typed as a value that may also differ along the axes `axes` of a `shard_map`."""
     missing = axes and frozenset(axes) - get_aval(x).vma
-    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+    if not missing:
+        return x
+    for name, names in implicit_casts(get_aval(x), frozenset(missing)):
+        x = getattr(op, name)(x, axes=names)
+    return x
+
+
+def implicit_casts(
+    aval: ShapedArray, axes: frozenset[Any]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield the casts that make a value vary along axes: the names of primitives and their axes."""
+    reduced = unreduced_rules.reduced(aval)
+    for name, names in (("reduced_vary_cast_p", axes & reduced), ("pvary", axes - reduced)):
+        if names:
+            yield name, tuple(sorted(names, key=str))
 
 
 def summed(x: Any, axes: Collection[Any]) -> Any:
     """Return the sum of a value over the axes `axes` of a `shard_map`."""
     names = tuple(sorted(axes, key=str))
+    if names and frozenset(names) <= get_aval(x).vma:
+        return op.psum_invariant(x, axes=names)
     return psum_p.bind(x, axes=names, axis_index_groups=None) if names else x
 
 

@@ -23,6 +23,7 @@ from olympus_core.placement.sharding import (
     in_auto_axes,
     typed_sharding,
 )
+from olympus_core.primitives.axis_casts import cast_like
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
@@ -132,13 +133,15 @@ def exactly_typed(x: Any, like: ShapedArray) -> Any:
         return x
     if explicit is None:
         return untyped(x)
+    if not explicit.mesh.has_explicit_axes:
+        return cast_like(x, like)
     return reshard_p.bind(x, sharding=explicit.update(mesh=concrete_like(explicit.mesh)))
 
 
 def untyped(x: Any) -> Any:
     """Return an array without a sharding in its type: the compiler chooses one."""
     explicit = get_aval(x).explicit
-    if explicit is None:
+    if explicit is None or not explicit.mesh.has_explicit_axes:
         return x
     sharding = in_auto_axes(explicit)
     return reshard_p.bind(x, sharding=sharding.update(mesh=concrete_like(sharding.mesh)))

@@ -209,7 +209,8 @@ def _transpose_eqn(
     eqn: Eqn, outs: list[Any], operands: list[Any], add_cotangent: Callable[[Any, Any], None]
 ) -> None:
     primitive = eqn.primitive
-    is_typed = any(x.aval.explicit is not None for x in (*eqn.inputs, *eqn.outputs))
+    shardings = [x.aval.explicit for x in (*eqn.inputs, *eqn.outputs)]
+    is_typed = any(s is not None and s.mesh.has_explicit_axes for s in shardings)
     if is_typed and not primitive.has_programs:
         # the compiler shards the operations of a rule, which need not be unambiguous
         outs = [x if x is None else untyped(x) for x in outs]

@@ -32,10 +32,10 @@ from olympus_core.ir.olympuspr import (
     Var,
     unrecorded_axes_in,
 )
-from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.primitive import Primitive, op
 from olympus_core.ir.trace import record_varying_axes, using_trace
 from olympus_core.ir.tracer import Tracer
-from olympus_core.primitives.collective import pvary_p
+from olympus_core.primitives.collective import implicit_casts
 from olympus_core.primitives.dimension import dimension_params, dimension_value_p
 from olympus_core.transforms.flat import check_leaks
 
@@ -140,15 +140,20 @@ class StagingTrace:
         for atom in inputs:
             missing = every - atom.aval.vma
             if missing and atom.__class__ is Var:
-                params = {"axes": tuple(sorted(missing, key=str))}
-                (aval,) = pvary_p.out_avals((atom.aval,), params)
-                varying = Var(aval)
-                self.eqns.append(
-                    Eqn(pvary_p, (atom,), (varying,), params, source.current_location(3))
-                )
-                atom = varying
+                for name, names in implicit_casts(atom.aval, missing):
+                    atom = self._cast(name, atom, names)
             joined.append(atom)
         return tuple(joined)
+
+    def _cast(self, name: str, atom: Atom, names: tuple[Any, ...]) -> Var:
+        """Record a cast along axes, and return its result."""
+        primitive, params = op.find(name), {"axes": names}
+        assert primitive is not None
+        (aval,) = primitive.out_avals((atom.aval,), params)
+        varying = Var(aval)
+        place = source.current_location(4)
+        self.eqns.append(Eqn(primitive, (atom,), (varying,), params, place))
+        return varying
 
     def lift(self, x: Any) -> Atom:
         """Return `x` as its own variable, a literal, or a constant of this program."""

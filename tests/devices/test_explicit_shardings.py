@@ -13,11 +13,12 @@ import pytest
 
 import olympus
 from olympus.errors import ShardingTypeError
+from tests.devices.cast_programs import CAST_ROWS
 from tests.devices.explicit_programs import ROWS as EXPLICIT_ROWS
 from tests.devices.explicit_programs import Row
 from tests.devices.unreduced_programs import UNREDUCED_ROWS
 
-ROWS = [*EXPLICIT_ROWS, *UNREDUCED_ROWS]
+ROWS = [*EXPLICIT_ROWS, *UNREDUCED_ROWS, *CAST_ROWS]
 
 #: JAX raises an error for these, and OLYMPUS has a result
 MORE = {

@@ -349,7 +349,7 @@ def refused() -> dict[str, Any]:
             "one set of devices, in one order",
         ),
         "prefix": (lambda: call(same, ins=(P("x"), P("x"))), "must be a tree prefix"),
-        "to": (lambda: call(lambda x: lax.pcast(x, "x", to="same")), 'takes "varying" as `to`'),
+        "to": (lambda: call(lambda x: lax.pcast(x, "x", to="same")), 'Got unexpected `to` value'),
     }  # fmt: skip
 
 

@@ -133,7 +133,80 @@ def _pvary(lax: Any, x: Any) -> Any:
     return _mapped(lax, lambda v: lax.pcast(lax.psum(v * v, "i"), "i", to="varying"), x)
 
 
+def _psum_invariant(lax: Any, x: Any) -> Any:
+    return _mapped(lax, lambda v: v * lax.psum(lax.sin(v), "i"), x)
+
+
+def _typed(name: str, out_spec: tuple[Any, ...], fun: Any, plain: Any) -> Case:
+    """A program of half of the columns on each of two devices, along an explicit axis.
+
+    The oracle computes `plain` on one device, because its program needs a mesh around the test.
+    """
+
+    def call(lax: Any, x: Any) -> Any:
+        x = lax.sin(x)
+        if lax is jax.lax:
+            return plain(jax.numpy, x, x[:, :2] + x[:, 2:])
+        sharding = _explicit()
+        spec = olympus.P(*out_spec)
+        mapped = olympus.shard_map(fun, mesh=sharding.mesh, out_specs=spec)
+        return mapped(olympus.sharding.reshard(x, sharding))
+
+    return Case(name, call, (arg(3, 4),))
+
+
+def _explicit() -> Any:
+    sharding = ours((2,), ("i",), (None, "i"))
+    mesh = sharding.mesh.update(axis_types=olympus.sharding.AxisType.Explicit)
+    return sharding.update(mesh=mesh)
+
+
+def _cast(v: Any, to: str) -> Any:
+    return olympus.lax.pcast(v, "i", to=to)
+
+
+def _gathered(v: Any, to: str) -> Any:
+    return olympus.lax.all_gather(v, "i", axis=1, tiled=True, to=to)
+
+
+def _scattered(v: Any) -> Any:
+    return olympus.lax.psum_scatter(_cast(v, "unreduced"), "i", scatter_dimension=1, tiled=True)
+
+
+SPLIT, WHOLE = (None, "i"), (None, None)
+TYPED = [
+    _typed("vary_unreduced_cast_p", SPLIT, lambda v: _scattered(3 * v), lambda np, x, s: 3 * s),
+    _typed(
+        "unreduced_psum",
+        WHOLE,
+        lambda v: olympus.lax.psum(_cast(v, "unreduced"), "i"),
+        lambda np, x, s: s,
+    ),
+    _typed("unreduced_reduce_scatter", SPLIT, _scattered, lambda np, x, s: s),
+    _typed(
+        "preduced",
+        SPLIT,
+        lambda v: v * _cast(_cast(olympus.lax.psum(v, "i"), "reduced"), "varying"),
+        lambda np, x, s: x * np.tile(s, 2),
+    ),
+    _typed(
+        "reduced_vary_cast_p",
+        SPLIT,
+        lambda v: _cast(_gathered(v, "reduced"), "varying"),
+        lambda np, x, s: np.tile(x, 2),
+    ),
+    _typed(
+        "all_gather_reduced",
+        SPLIT,
+        lambda v: 2 * _cast(_gathered(v, "reduced"), "varying"),
+        lambda np, x, s: 2 * np.tile(x, 2),
+    ),
+    _typed("all_gather_invariant", WHOLE, lambda v: _gathered(v, "invarying"), lambda np, x, s: x),
+]
+
 CASES: list[Case] = [
+    *TYPED,
+    Case("psum_invariant", _psum_invariant, (arg(3, 4),)),
     Case("shard_map", _shard_map, (arg(3, 4),), ("float32", "complex64")),
     Case("pvary", _pvary, (arg(3, 4),)),
     Case("sharding_constraint", _on_two_devices, (arg(3, 4),), ("float32", "complex64")),

@@ -33,16 +33,24 @@ from olympus_core.library.lax.named_axes import (
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.placement.mesh import as_tuple
+from olympus_core.primitives.axis_casts import (
+    AxisCast,
+    all_gather_invariant_p,
+    all_gather_reduced_p,
+    psum_invariant_p,
+    states,
+    unreduced_psum_p,
+    unreduced_reduce_scatter_p,
+)
 from olympus_core.primitives.collective import (
     CollectivePrimitive,
     all_gather_p,
-    all_to_all_p,
     pmax_p,
     pmin_p,
-    ppermute_p,
     psum_p,
     reduce_scatter_p,
 )
+from olympus_core.primitives.collective_moves import all_to_all_p, ppermute_p
 
 Groups = Sequence[Sequence[int]] | None
 _T = TypeVar("_T")
@@ -110,6 +118,10 @@ def _reducing(
     def reduce_leaf(v: Any) -> Array:
         if primitive is psum_p:
             check_same_axes("psum", v, names)
+            if states(get_aval(v), names) == {"unreduced"}:
+                return unreduced_psum_p.bind(v, axes=names)
+            if names and trace.checked_axes() >= frozenset(names):
+                return psum_invariant_p.bind(cast_varying(v, names), axes=names)
         else:
             _check_ordered(primitive.name, v, names)
         return primitive.bind(cast_varying(v, names), axes=names, axis_index_groups=groups)
@@ -208,6 +220,7 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> Array: ...
 @overload
 def all_gather(
@@ -217,6 +230,7 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> _T: ...
 def all_gather(
     x: ArrayLike | _T,
@@ -225,13 +239,22 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> Array | _T:
     """Stack the values of all indices on a new axis `axis`, or with `tiled` join them along it.
+
+    In a `shard_map` with `check_vma`, `to` is the type of the result along the axis: "varying",
+    "invarying", or "reduced", whose cotangent is unreduced. Raises ArgumentError for another `to`.
 
     >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(arange(2))
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    if to not in _GATHERS:
+        raise ArgumentError(
+            "Got unexpected `to` value for `jax.lax.all_gather`. Allowed `to` values are: "
+            f"{', '.join(map(repr, _GATHERS))}; lax.all_gather got {to!r:.60}"
+        )
     tiled = _flag("all_gather", tiled)
     names, sizes = axis_sizes("all_gather", axis_name)
     groups = _single("all_gather", names, sizes, axis_index_groups)
@@ -239,9 +262,12 @@ def all_gather(
     def leaf(v: Any) -> Any:
         shape = get_aval(v).shape
         place = canonical_axis(axis, len(shape) + (not tiled))
+        checked = trace.checked_axes()
         for name, size in zip(reversed(names), reversed(sizes), strict=True):
-            v = all_gather_p.bind(
-                cast_varying(v, [name]),
+            primitive = _GATHERS[to] if name in checked else all_gather_p
+            typed = primitive.cast if isinstance(primitive, AxisCast) else primitive.bind
+            v = typed(
+                v if primitive is all_gather_reduced_p else cast_varying(v, [name]),
                 all_gather_dimension=place,
                 axis_index_groups=groups,
                 axis_name=(name,),
@@ -253,6 +279,13 @@ def all_gather(
         return reshape(v, (*shape[:place], math.prod(sizes), *shape[place:]))
 
     return _map("all_gather", leaf, x)
+
+
+_GATHERS = {
+    "varying": all_gather_p,
+    "invarying": all_gather_invariant_p,
+    "reduced": all_gather_reduced_p,
+}
 
 
 def _single(
@@ -309,9 +342,11 @@ def psum_scatter(
         _check_length("psum_scatter", shape[place], place, math.prod(counts), tiled)
         if not tiled and len(names) > 1:
             v = reshape(v, (*shape[:place], *counts, *shape[place + 1 :]))
+        is_unreduced = states(get_aval(v), names) == {"unreduced"}
         for name, count in zip(names, counts, strict=True):
-            v = reduce_scatter_p.bind(
-                cast_varying(v, [name]),
+            primitive = unreduced_reduce_scatter_p if is_unreduced else reduce_scatter_p
+            v = primitive.bind(
+                v if is_unreduced else cast_varying(v, [name]),
                 axis_index_groups=groups,
                 axis_name=(name,),
                 axis_size=count,

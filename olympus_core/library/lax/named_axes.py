@@ -20,7 +20,14 @@ from olympus_core.base.errors import ArgumentError, ShardingError, UnboundAxisEr
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.mesh import are_names
-from olympus_core.primitives.collective import axis_index_p, varying
+from olympus_core.primitives.axis_casts import (
+    AxisCast,
+    preduced_p,
+    reduced_vary_cast_p,
+    states,
+    vary_unreduced_cast_p,
+)
+from olympus_core.primitives.collective import axis_index_p, pvary_p
 
 #: one mapped axis, or several that act as one
 AxisName = Hashable | Sequence[Hashable]
@@ -91,34 +98,72 @@ def axis_index(axis_name: AxisName) -> Array:
 
 
 def cast_varying(x: Any, names: Sequence[Any]) -> Any:
-    """Return a value typed to vary along the axes in `names` of a `shard_map`."""
-    return varying(x, trace.checked_axes() & frozenset(names))
+    """Return a value typed to vary along the axes in `names` of a `shard_map`.
+
+    Raises ShardingError for a value that is unreduced or reduced along one of them.
+    """
+    missing = (trace.checked_axes() & frozenset(names)) - get_aval(x).vma
+    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
 
 def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
-    """Return a tree of arrays typed to vary along the axes `axis_name` of a `shard_map`.
+    """Return a tree of arrays with another type along the axes `axis_name` of a `shard_map`.
 
-    Use it for values that are the same on each device.  Operations on such values and on values
-    that differ convert them implicitly; a loop whose carry starts with one type and continues with
-    the other does not.  `to` is "varying".
+    `to` is "varying" for values that are the same on each device, or reduced. Operations on such
+    values and on values that differ convert them implicitly; a loop whose carry starts with one
+    type and continues with the other does not. For "unreduced", the values of the devices are
+    terms of a sum. For "reduced", the values are the same, and their cotangents are unreduced.
 
-    Raises ArgumentError for another `to`, ShardingError for an array that varies along an axis.
+    Raises ArgumentError for another `to`, ShardingError for an array of another type than these.
 
     >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
     """
-    if not isinstance(to, str) or to != "varying":
+    if to not in ("varying", "unreduced", "reduced"):
         raise ArgumentError(
-            f'Got unexpected `to` value: pcast takes "varying" as `to`, and got {to!r:.60}'
+            "Got unexpected `to` value. Allowed `to` values are: 'varying', 'unreduced', "
+            f"'reduced'; pcast got {to!r:.60}"
         )
     names, _ = axis_sizes("pcast", axis_name)
-    for leaf in tree.leaves(x):
-        if twice := [n for n in names if n in get_aval(leaf).vma]:
-            raise ShardingError(
-                f"Unsupported pcast from=varying, to='varying': {get_aval(leaf).long_name()} "
-                f"varies along {', '.join(map(repr, twice))}",
-                hint="leave it out",
-            )
-    return _all_varying("pcast", x, axis_name)
+    checked = trace.checked_axes()
+    axes = tuple([n for n in names if n in checked])
+    cast: _T = tree.map(lambda v: _cast(v, axes, to), x) if axes else x
+    return cast
+
+
+#: the primitive of a cast, by the states before and after it
+_CASTS = {
+    ("invarying", "varying"): pvary_p,
+    ("varying", "unreduced"): vary_unreduced_cast_p,
+    ("reduced", "varying"): reduced_vary_cast_p,
+    ("invarying", "reduced"): preduced_p,
+}
+
+
+def _cast(x: Any, axes: tuple[Any, ...], to: str) -> Any:
+    check_one_state("pcast", x, axes)
+    (before,) = states(get_aval(x), axes)
+    primitive = _CASTS.get((before, to))
+    if primitive is None:
+        raise ShardingError(
+            f"Unsupported pcast from={before}, to={to!r}: the array is {get_aval(x).long_name()}, "
+            f"and the axes are {', '.join(map(repr, axes))}",
+        )
+    if isinstance(primitive, AxisCast):
+        return primitive.cast(x, axes=axes)
+    return primitive.bind(x, axes=axes)
+
+
+def check_one_state(function: str, x: Any, axes: Sequence[Any]) -> None:
+    """Raise ShardingError for a value that has different states along the axes."""
+    found = states(get_aval(x), axes)
+    if len(found) > 1:
+        raise ShardingError(
+            f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, "
+            f"unreduced, reduced or invarying state of the input. Got input type: "
+            f"{get_aval(x).long_name()}, axes: {tuple(axes)} and input state: "
+            f"{', '.join(sorted(map(repr, found)))}",
+            hint=f"call {function} for the axes of each state",
+        )
 
 
 def pvary(x: _T, /, axis_name: AxisName) -> _T:
@@ -147,7 +192,9 @@ def check_same_axes(function: str, x: Any, names: Sequence[Any]) -> None:
         differs, same_text = (", ".join(map(repr, axis_names)) for axis_names in (varying, same))
         raise ShardingError(
             f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
-            f"differ along {differs} and is the same on all devices along {same_text}"
+            f"differ along {differs} and is the same on all devices along {same_text}: it can only "
+            "accept axis_name which corresponds to one of varying, unreduced, reduced or invarying "
+            "state of the input"
             f"{source.current_location().place()}",
             hint=f"leave {same_text} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a "
             "value of each device",
