@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core.extension.linear_util import WrappedFun, transformation2
+from olympus_core.base import tree
+from olympus_core.extension.linear_util import (
+    WrappedFun,
+    transformation2,
+    transformation_with_aux2,
+)
 from olympus_core.ir.tracer import Array
+from olympus_core.library.jet import instantiated, run_jet
 from olympus_core.library.ode import ravel_first_arg
 
 
@@ -25,3 +31,70 @@ def ravel_first_arg_(f: WrappedFun, unravel: Callable[[Array], Any]) -> WrappedF
     Array([2., 1.], dtype=float32)
     """
     return _of_vector(f, unravel)
+
+
+@transformation2
+def _with_zeros(
+    f: Callable[..., Any], order: int, primals: Sequence[Any], series: Sequence[Any]
+) -> tuple[list[Any], list[list[Any]]]:
+    outs, terms = f(object(), order, primals, series)
+    return instantiated(outs, terms, order)
+
+
+def jet_fun(f: WrappedFun, order: int) -> WrappedFun:
+    """Return the function (primals, series) -> (results, their series) of a `jet_subtrace`.
+
+    order: the number of coefficients of each series. Coefficients that are zero are arrays.
+
+    >>> fun = extend.linear_util.wrap_init(lambda x: [x * x])
+    >>> jet_fun(jet_subtrace(fun), 1).call_wrapped([3.0], [[1.0]])[1]
+    [[Array(6., dtype=float32, weak_type=True)]]
+    """
+    return _with_zeros(f, order)
+
+
+@transformation2
+def _under_trace(
+    f: Callable[..., Any],
+    tag: Any,
+    order: int,
+    primals: Sequence[Any],
+    series: Sequence[Any],
+) -> tuple[list[Any], list[Any]]:
+    return run_jet(f, tag, order, primals, series)
+
+
+def jet_subtrace(f: WrappedFun) -> WrappedFun:
+    """Return the function (tag, order, primals, series) -> (results, series) of a flat function.
+
+    Its results are flat, and their series are coefficients, or `zero_series`. `tag` is any object,
+    which is the `tag` of the `JetTrace`.
+
+    >>> fun = extend.linear_util.wrap_init(lambda x: [x * x, 1.0])
+    >>> jet_subtrace(fun).call_wrapped(object(), 1, [3.0], [[1.0]])[1][1] is zero_series
+    True
+    """
+    return _under_trace(f)
+
+
+@transformation_with_aux2
+def _flat_series(f: Callable[..., Any], store: Any, in_tree_def: Any, *arrays: Any) -> list[Any]:
+    leaves, out_tree = tree.flatten(f(*in_tree_def.unflatten(arrays)))
+    store.store(out_tree)
+    return leaves
+
+
+def traceable(
+    f: WrappedFun, in_tree_def: tree.PyTreeDef
+) -> tuple[WrappedFun, Callable[[], tree.PyTreeDef]]:
+    """Return a function (primals, series) -> (results, series) as one of flat arrays.
+
+    in_tree_def: the tree of (primals, series). The second result returns the tree of the results,
+    once the function was called.
+
+    >>> fun = extend.linear_util.wrap_init(lambda xs, series: (xs, series))
+    >>> flat, out_tree = traceable(fun, tree.structure(([1.0], [[2.0]])))
+    >>> flat.call_wrapped(1.0, 2.0)
+    [1.0, 2.0]
+    """
+    return _flat_series(f, in_tree_def)

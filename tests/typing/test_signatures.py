@@ -304,6 +304,31 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "backend",
         "trees, and internals of JAX",
     ),
+    "olympus.experimental.jet.JetTrace.to_primal_terms_pair": (
+        "val return",
+        "trees of arrays and series",
+    ),
+    "olympus.experimental.jet.JetTrace.wrap": ("primal return", "trees of arrays and series"),
+    "olympus.experimental.jet.JetTrace.process": (
+        "args params return",
+        "trees of arrays and series",
+    ),
+    "olympus.experimental.jet.JetTracer.full_lower": ("return", "trees of arrays and series"),
+    "olympus.experimental.jet.def_comp": ("kwargs", "trees of arrays and series"),
+    "olympus.experimental.jet.deriv_prop": (
+        "primals_in series_in params return",
+        "trees of arrays and series",
+    ),
+    "olympus.experimental.jet.fact": ("n", "trees of arrays and series"),
+    "olympus.experimental.jet.jet2": ("primals series _ return", "trees of arrays and series"),
+    "olympus.experimental.jet.linear_prop": (
+        "primals_in series_in params return",
+        "trees of arrays and series",
+    ),
+    "olympus.experimental.jet.zero_prop": (
+        "primals_in series_in params return",
+        "trees of arrays and series",
+    ),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
     "olympus.experimental.sparse.BCOO.sum": (
