@@ -52,6 +52,12 @@ from olympus_core.base.key_options import enable_custom_prng as enable_custom_pr
 from olympus_core.base.key_options import legacy_prng_key as legacy_prng_key
 from olympus_core.base.key_options import make_user_context as make_user_context
 from olympus_core.base.lazy_modules import on_demand as _on_demand
+from olympus_core.base.permissions import allow_f16_reductions as allow_f16_reductions
+from olympus_core.base.permissions import auto_pcast as auto_pcast
+from olympus_core.base.permissions import no_execution as no_execution
+from olympus_core.base.permissions import no_tracing as no_tracing
+from olympus_core.base.permissions import softmax_custom_jvp as softmax_custom_jvp
+from olympus_core.base.permissions import threefry_partitionable as threefry_partitionable
 from olympus_core.base.source import name_scope as _name_scope
 from olympus_core.base.transfer_guards import transfer_guard as transfer_guard
 from olympus_core.base.transfer_guards import (
@@ -123,6 +129,9 @@ from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import make_mesh as make_mesh
 from olympus_core.xla import target as target
 from olympus_core.xla import tpu_models as tpu_models
+from olympus_core.xla.runtime.collection_guard import (
+    array_garbage_collection_guard as array_garbage_collection_guard,
+)
 from olympus_runtime.version import __version__ as __version__
 
 Array = _AnyArray

@@ -12,15 +12,13 @@ from olympus_core.base.context import SWITCHES, checked, set_process, state
 from olympus_core.base.errors import ConfigError, OlympusWarning
 from olympus_core.primitives.precision import parsed_precision
 from olympus_core.xla.messages import nearest
+from olympus_core.xla.runtime.collection_guard import guard_process
 
 #: Options that programs set for JAX, without a meaning in OLYMPUS.
 _WITHOUT_MEANING = frozenset(
     [
         "accurate_erf_inv",
-        "allow_f16_reductions",
         "array",
-        "array_garbage_collection_guard",
-        "auto_pcast",
         "backend_target",
         "bcoo_cusparse_lowering",
         "captured_constants_report_frames",
@@ -103,8 +101,6 @@ _WITHOUT_MEANING = frozenset(
         "mtls_peer_uri_prefix",
         "mutable_array_checks",
         "new_checkpoint",
-        "no_execution",
-        "no_tracing",
         "num_cpu_devices",
         "oneapi_visible_devices",
         "optimization_level",
@@ -144,14 +140,12 @@ _WITHOUT_MEANING = frozenset(
         "share_autotune_config_between_hosts",
         "share_binary_between_hosts",
         "share_binary_between_hosts_timeout_ms",
-        "softmax_custom_jvp",
         "sort_devices_by_process_index",
         "source_url_schema",
         "spmd_mode",
         "test_with_persistent_compilation_cache",
         "thread_guard",
         "threefry_gpu_kernel_lowering",
-        "threefry_partitionable",
         "traceback_filtering",
         "traceback_in_locations_limit",
         "tracer_error_num_traceback_frames",
@@ -174,7 +168,6 @@ _WITHOUT_MEANING = frozenset(
 _ANYWAY: dict[str, tuple[Any, ...]] = {
     "platform_name": ("", "cpu", None),
     "platforms": ("", "cpu", None),
-    "threefry_partitionable": (True,),
 }
 
 
@@ -206,6 +199,8 @@ class Config:
         option = self._option(name)
         if option in SWITCHES:
             set_process(option, _checked(option, value))
+            if option == "array_garbage_collection_guard":
+                guard_process(value)
             return
         self._unused[option] = value
         if value not in _ANYWAY.get(option, ()) and option not in self._warned:

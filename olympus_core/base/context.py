@@ -46,6 +46,9 @@ def _switched_on(variable: str) -> bool:
 class Context(threading.local):
     """A thread's values; the attributes of the class are the process's defaults."""
 
+    allow_f16_reductions: TracedSwitch[bool] = True
+    array_garbage_collection_guard: Switch[str] = "allow"
+    auto_pcast: TracedSwitch[bool] = True
     check_tracer_leaks: Switch[bool] = False
     debug_infs: Switch[bool] = False
     debug_nans: Switch[bool] = False
@@ -59,8 +62,12 @@ class Context(threading.local):
     explain_cache_misses: Switch[bool] = False
     legacy_prng_key: Switch[str] = "allow"
     log_compiles: Switch[bool] = False
+    no_execution: Switch[bool] = False
+    no_tracing: Switch[bool] = False
     numpy_dtype_promotion: TracedSwitch[str] = "standard"
     numpy_rank_promotion: TracedSwitch[str] = "allow"
+    softmax_custom_jvp: TracedSwitch[bool] = False
+    threefry_partitionable: TracedSwitch[bool] = True
     transfer_guard_device_to_device: Switch[str] = "allow"
     transfer_guard_device_to_host: Switch[str] = "allow"
     transfer_guard_host_to_device: Switch[str] = "allow"
@@ -127,7 +134,7 @@ def surroundings() -> tuple[Any, ...]:
 
 
 #: values that change how a program is called, and not the program
-_CALLS = ("debug_infs", "debug_nans", "transfer_guard_host_to_device")
+_CALLS = ("debug_infs", "debug_nans", "no_execution", "transfer_guard_host_to_device")
 #: values on which only the locations of a program depend
 _LOCATIONS = ("scope", "source")
 
@@ -171,6 +178,7 @@ followers = _Followers()
 _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 #: the switches with names for values; the others, except the precision, are True or False
 _CHOICES: dict[str, tuple[str, ...]] = {
+    "array_garbage_collection_guard": ("allow", "log", "fatal"),
     "default_prng_impl": ("threefry2x32", "rbg", "unsafe_rbg"),
     "legacy_prng_key": ("allow", "warn", "error"),
     "transfer_guard_device_to_device": _GUARDS,

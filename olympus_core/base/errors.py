@@ -30,6 +30,7 @@ __all__ = [
     "DTypeError",
     "DeletedArrayError",
     "DeviceMemoryError",
+    "DisabledError",
     "EntryError",
     "ExchangeError",
     "FrozenError",
@@ -85,6 +86,10 @@ class EntryError(UsageError):
 
 class DeletedArrayError(UsageError, RuntimeError, ValueError):
     """Raised when an array is used whose buffer was deleted, or donated to a program."""
+
+
+class DisabledError(UsageError, RuntimeError):
+    """Raised when a function is traced or run in a context that forbids it, as `no_execution`."""
 
 
 class OptionError(UsageError, TypeError, ValueError):

@@ -17,7 +17,7 @@ def is_undisturbed() -> bool:
     """Return True if a call only runs its program: nothing checks its values and its copies."""
     return (
         at_base()
-        and not (state.debug_nans or state.debug_infs)
+        and not (state.debug_nans or state.debug_infs or state.no_execution)
         and state.transfer_guard_host_to_device == "allow"
     )
 

@@ -19,6 +19,7 @@ from olympus_core.base import dtypes, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
 from olympus_core.base.errors import DeletedArrayError, LeakedTracerError, NaNError, ShardingError
+from olympus_core.base.permissions import check_execution
 from olympus_core.execution import compilation
 from olympus_core.execution.spmd import (
     Placement,
@@ -271,6 +272,8 @@ class EagerTrace:
         """Run the operation, compiled if it is new, and return device arrays."""
         if primitive.inlined:
             return primitive.run_in_place(args, params)
+        if state.no_execution:
+            check_execution(primitive.spoken(params))
         if state.mesh.__class__ is Mesh:
             return self._on_devices(primitive, args, params)
         avals: list[ShapedArray] = []

@@ -31,6 +31,7 @@ from olympus_core.base.errors import (
     StaticError,
     UsageError,
 )
+from olympus_core.base.permissions import check_tracing
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import named_error
@@ -373,6 +374,7 @@ class StagedFunction(Generic[_P, _R]):
 
     def trace_program(self, arguments: Arguments) -> Program:
         """Trace the function for a kind of arguments, without the cache."""
+        check_tracing(self.name)
         out_tree: tree.PyTreeDef | None = None
         names = self.argument_names(arguments)
         context = abstract_mesh()

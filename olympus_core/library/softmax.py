@@ -5,12 +5,16 @@ The greatest logit is subtracted before any exponential, so that nothing overflo
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.context import state
+from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple, keep_dims
@@ -77,10 +81,35 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     >>> softmax(array([0.0, 0.0, 100.0]))
     Array([0., 0., 1.], dtype=float32)
     """
+    if not state.softmax_custom_jvp:
+        return _softmax(x, axis, where)
+    result: Array = _of_own_derivative(axis, x, where)
+    return result
+
+
+def _softmax(x: Any, axis: Axis, where: Any) -> Array:
     shifted, shape, axes = _shifted("softmax", x, axis, where)
     powers = exp_p.bind(shifted)
     result = div_p.bind(powers, _spread(_sum(powers, axes), shape, axes))
     return result if where is None else choose("softmax", where, result, 0)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _of_own_derivative(axis: Axis, x: Any, where: Any) -> Array:
+    return _softmax(x, axis, where)
+
+
+def _derivative(axis: Axis, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
+    """Return the softmax and its tangent, which depends on no other value."""
+    result = _of_own_derivative(axis, *primals)
+    shape = get_aval(result).shape
+    axes = axis_tuple("softmax", len(shape), axis)
+    weighted = mul_p.bind(result, convert(tangents[0], get_aval(result).dtype))
+    mean = _spread(_sum(weighted, axes), shape, axes)
+    return result, sub_p.bind(weighted, mul_p.bind(result, mean))
+
+
+_of_own_derivative.defjvp(_derivative)
 
 
 @accepts_list_axis

@@ -14,9 +14,10 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, TransformError
 from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered, renumbered
 from olympus_core.ir.olympuspr import Literal, Olympuspr
@@ -47,6 +48,7 @@ from olympus_core.primitives.order_keys import (
 )
 
 if TYPE_CHECKING:
+    from olympus_core.ir.tracer import Array
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
@@ -214,10 +216,26 @@ def _spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
     return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=remaining)
 
 
+def _check_half(aval: ShapedArray, axes: Sequence[int]) -> None:
+    """Raise ArgumentError for the sum of half floats, which `allow_f16_reductions` forbids."""
+    is_half = dtypes.kind(aval.dtype) == "f" and aval.dtype in (dtypes.bfloat16, np.float16)
+    if is_half and any(aval.shape[i] != 1 for i in axes):
+        raise ArgumentError(
+            f"reduce_sum on operand {aval.long_name()} is not allowed when "
+            "jax_allow_f16_reductions=False",
+            hint="convert the operand to float32",
+        )
+
+
 class ReduceSum(Reduction):
     """The sum, which is linear."""
 
     unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.unchanged)
+
+    def bind(self, *args: Any, **params: Any) -> Array:
+        if not state.allow_f16_reductions:
+            _check_half(get_aval(args[0]), params["axes"])
+        return super().bind(*args, **params)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -21,6 +21,7 @@ from olympus_core.base.errors import (
     SignatureError,
     UsageError,
 )
+from olympus_core.base.permissions import check_execution
 from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
@@ -145,6 +146,8 @@ class Compiled(Stage):
             inputs = self._quick(args)
         if inputs is None:
             inputs = self._buffers(args, kwargs)
+        if state.no_execution:
+            check_execution(self.signature.name)
         try:
             outs = self._run(inputs).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
@@ -551,6 +554,8 @@ class ShardedCompiled(Compiled):
         ShardingError for an argument that has another sharding and may not be moved.
         """
         arrays = self._arrays(args, kwargs)
+        if state.no_execution:
+            check_execution(self.signature.name)
         try:
             outs = self._program.run(arrays)
         except UsageError as e:

@@ -19,7 +19,13 @@ from olympus_core.base import dtypes, gc_pause, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
 from olympus_core.base.dimensions.expression import SymbolicDim, missing_constraint
-from olympus_core.base.errors import LeakedTracerError, OlympusError, ShapeError, TraceError
+from olympus_core.base.errors import (
+    LeakedTracerError,
+    OlympusError,
+    ShapeError,
+    ShardingError,
+    TraceError,
+)
 from olympus_core.base.source import Source
 from olympus_core.ir import pretty as _printer  # noqa: F401  (makes staged programs printable)
 from olympus_core.ir.check import check
@@ -102,7 +108,7 @@ class StagingTrace:
             ]
         )
         if state.axes and not (primitive.has_programs or primitive.types_varying_axes):
-            inputs = self._joined(inputs)
+            inputs = self._joined(primitive, inputs)
         avals = tuple([a.aval for a in inputs])
         try:
             if primitive.higher_order:
@@ -128,7 +134,7 @@ class StagingTrace:
         """Return the mark of the line that binds the operation in `process`."""
         return source.current_location(3)
 
-    def _joined(self, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    def _joined(self, primitive: Primitive, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
         """Return the operands typed to vary along the same axes of a `shard_map`, except literals.
 
         So the derivative by an operand that does not vary is summed over the axes of the others.
@@ -140,6 +146,8 @@ class StagingTrace:
         for atom in inputs:
             missing = every - atom.aval.vma
             if missing and atom.__class__ is Var:
+                if not state.auto_pcast:
+                    raise _differing(primitive, inputs)
                 for name, names in implicit_casts(atom.aval, missing):
                     atom = self._cast(name, atom, names)
             joined.append(atom)
@@ -313,6 +321,15 @@ def hoist_consts(program: Olympuspr) -> tuple[Olympuspr, tuple[Any, ...]]:
     """Return the program with its constants as leading inputs, and those constants."""
     invars = (*program.constvars, *program.invars)
     return Olympuspr(invars, program.eqns, program.outvars), program.consts
+
+
+def _differing(primitive: Primitive, inputs: Sequence[Atom]) -> ShardingError:
+    """Return the error for operands that vary along different axes, without `auto_pcast`."""
+    axes = ", ".join(f"{{{', '.join(sorted(map(str, a.aval.vma)))}}}" for a in inputs)
+    return ShardingError(
+        f"Primitive {primitive} requires varying manual axes to match, but got [{axes}]",
+        hint="convert an operand with lax.pcast, or leave auto_pcast on",
+    )
 
 
 def _place() -> str | None:

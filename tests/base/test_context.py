@@ -16,6 +16,8 @@ CORE = Path(olympus_core.__file__).parent
 
 #: another value than the default, for each value that a traced program depends on
 OTHERS = {
+    "allow_f16_reductions": False,
+    "auto_pcast": False,
     "annotations": (("tag", "1"),),
     "axes": (("i", 2),),
     "default_matmul_precision": "highest",
@@ -30,7 +32,9 @@ OTHERS = {
     "numpy_dtype_promotion": "strict",
     "numpy_rank_promotion": "raise",
     "scope": "outer",
+    "softmax_custom_jvp": True,
     "source": "a line",
+    "threefry_partitionable": False,
     "unrecorded_axes": frozenset("x"),
     "user_contexts": (("a context", 1),),
 }

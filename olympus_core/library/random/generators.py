@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.context import state
 from olympus_core.ir.tracer import Array
 from olympus_core.library.lax.random import rng_bit_generator
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.promotion import convert
+from olympus_core.library.random import paired
 from olympus_core.library.random.keys import UINT32, KeyArray
 from olympus_core.primitives.elementwise.logic import xor_p
 from olympus_core.primitives.joining import concatenate_p, unstack_p
@@ -46,6 +48,8 @@ def random_seed(seed: Any, impl: str) -> Array:
 def random_bits(key: Any, width: int, shape: Shape) -> Array:
     """Return unsigned integers of `width` bits, of the shape of the keys and then `shape`."""
     if key.__class__ is not KeyArray:
+        if not state.threefry_partitionable:
+            return _of_each_key(key, lambda words: paired.random_bits(words, width, shape))
         drawn: Array = random_bits_p.bind(key, bit_width=width, shape=shape)
         return drawn
     dtype = np.dtype(f"uint{width}")
@@ -55,7 +59,7 @@ def random_bits(key: Any, width: int, shape: Shape) -> Array:
 def random_split(key: Any, shape: Shape) -> Any:
     """Return new keys, of the shape of the keys and then `shape`."""
     if key.__class__ is not KeyArray:
-        return random_split_p.bind(key, shape=shape)
+        return _split(key, shape)
     split = _split_by_bits if key.impl == "unsafe_rbg" else _split_halves
     return key.with_data(_each(key, lambda words: split(words, shape)))
 
@@ -89,8 +93,21 @@ def _each(key: KeyArray, function: Callable[[Any], Array]) -> Array:
     return function(key.data)
 
 
+def _of_each_key(keys: Any, function: Callable[[Any], Array]) -> Array:
+    for _ in shape_of(keys)[:-1]:
+        function = vmap(function)
+    return function(keys)
+
+
+def _split(keys: Any, shape: Shape) -> Any:
+    """Return new keys of keys of Threefry, which are words."""
+    if state.threefry_partitionable:
+        return random_split_p.bind(keys, shape=shape)
+    return _of_each_key(keys, lambda words: paired.random_split(words, shape))
+
+
 def _split_halves(words: Any, shape: Shape) -> Array:
-    split = random_split_p.bind(reshape(words, (2, 2)), shape=shape)
+    split = _split(reshape(words, (2, 2)), shape)
     rank = len(shape_of(split))
     order = (*range(1, rank - 1), 0, rank - 1)
     return reshape(transpose_p.bind(split, permutation=order), (*shape, 4))
