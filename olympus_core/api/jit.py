@@ -95,6 +95,7 @@ class Jit(StagedFunction[_P, _R]):
             ins,
             outs,
             argument_shardings(arguments.leaves),
+            keep_unused=self.options.keep_unused,
         )
         return Traced(signature, program.olympuspr)
 
@@ -148,7 +149,7 @@ def jit(
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
-    keep_unused: bool = True,
+    keep_unused: bool = False,
     device: xla.Device | None = None,
     backend: str | None = None,
     compiler_options: Options | None = None,
@@ -165,7 +166,7 @@ def jit(
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
-    keep_unused: bool = True,
+    keep_unused: bool = False,
     device: xla.Device | None = None,
     backend: str | None = None,
     compiler_options: Options | None = None,
@@ -181,7 +182,7 @@ def jit(
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
-    keep_unused: bool = True,
+    keep_unused: bool = False,
     device: xla.Device | None = None,
     backend: str | None = None,
     compiler_options: Options | None = None,
@@ -191,7 +192,7 @@ def jit(
     `static_*` name arguments whose Python values are fixed while tracing; `donate_*` arguments
     whose buffers the results may take. Both are given by position or by name. With `inline`, a call
     in a function that is being traced is inlined. Unused arguments of the function remain arguments
-    of the program, whatever `keep_unused` is.
+    of the program; without `keep_unused`, `Compiled.input_shardings` is None for them.
 
     An OlympusWarning reports a donated buffer that no result can take. `compiler_options` are
     XLA's, as in `Lowered.compile`. They apply to eager calls of the function and to its stages, but
@@ -233,7 +234,9 @@ def jit(
         raise OptionError(f"Expected a function, got a generator function: {function_name(fun)}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiling = named_options(compiler_options)
-    options = options._replace(inline=bool(inline), compiler_options=compiling)
+    options = options._replace(
+        inline=bool(inline), compiler_options=compiling, keep_unused=bool(keep_unused)
+    )
     where = _on_device(device, backend, in_shardings, out_shardings)
     if where is not None:
         in_shardings = out_shardings = where

@@ -51,7 +51,7 @@ class Shard:
 class DeviceArray(Array):
     """An array that a device holds, possibly still being computed."""
 
-    __slots__ = ("_committed", "_numpy", "buffer")
+    __slots__ = ("_is_committed", "_numpy", "buffer")
     buffer: xla.Buffer
 
     def __init__(self, aval: ShapedArray, buffer: xla.Buffer) -> None:
@@ -80,11 +80,11 @@ class DeviceArray(Array):
     @property
     def committed(self) -> bool:
         """True if the array was put on its device explicitly, so that programs may not move it."""
-        return getattr(self, "_committed", False)
+        return getattr(self, "_is_committed", False)
 
     def commit(self) -> DeviceArray:
         """Mark the array as one that programs may not move, and return it."""
-        self._committed = True
+        self._is_committed = True
         return self
 
     @property
@@ -161,6 +161,27 @@ class DeviceArray(Array):
         """Raise UsageError for an array that was deleted or donated."""
         if xla.is_deleted(self.buffer):
             raise xla.deleted_error("an array was used", self.aval.long_name())
+
+    # The names of these are those of JAX's arrays, which programs read.
+
+    @property
+    def _committed(self) -> bool:
+        return self.committed
+
+    @property
+    def _value(self) -> np.ndarray[Any, Any]:
+        return self.numpy()
+
+    @property
+    def _npy_value(self) -> np.ndarray[Any, Any] | None:
+        return None if self.is_deleted() else getattr(self, "_numpy", None)
+
+    @property
+    def _arrays(self) -> list[DeviceArray] | None:
+        return None if self.is_deleted() else [s.data for s in self.addressable_shards]
+
+    def _check_if_deleted(self) -> None:
+        self._alive()
 
     def __buffer__(self, flags: int) -> memoryview:
         return self.numpy().data

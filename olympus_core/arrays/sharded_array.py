@@ -6,7 +6,7 @@ programs may move it. A ShardedArray stays on its devices, and programs run ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from olympus_core.base.errors import (
     OlympusError,
     ShardingError,
 )
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
 from olympus_core.placement.mesh import as_tuple
 from olympus_core.placement.sharding import (
     Index,
@@ -139,6 +141,15 @@ class ShardedArray(DeviceArray):
 
     def __deepcopy__(self, memo: Any) -> DeviceArray:
         return put_on(self.numpy(), self._sharding, self.aval)
+
+    def _rows(self) -> Iterator[Array]:
+        sharding = self._sharding
+        if not (trace.at_base() and isinstance(sharding, NamedSharding)):
+            return super()._rows()
+        if not sharding.is_fully_replicated:
+            return super()._rows()
+        whole = sharding.update(spec=())
+        return (put_on(value, whole) for value in self.numpy())
 
     def _exchanged(self) -> xla.Buffer:
         return put_array(self.numpy(), self.aval.without_sharding()).buffer

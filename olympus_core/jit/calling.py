@@ -91,6 +91,7 @@ class JitOptions(NamedTuple):
     donate_argnames: tuple[str, ...] = ()
     inline: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
+    keep_unused: bool = False
 
     @staticmethod
     def of(

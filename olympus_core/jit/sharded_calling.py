@@ -39,6 +39,13 @@ class Shardings(NamedTuple):
         """Return both, checked; raise ArgumentError for a leaf that is not a sharding or None."""
         for what, prefix in (("in_shardings", ins), ("out_shardings", outs)):
             for leaf in tree.leaves(prefix, is_leaf=lambda x: x is None):
+                spec = getattr(leaf, "spec", leaf)
+                is_spec = isinstance(spec, PartitionSpec)
+                if is_spec and PartitionSpec.UNCONSTRAINED in spec.partitions:
+                    raise ArgumentError(
+                        f"Unconstrained dims are not allowed when passed to {what}: {leaf}",
+                        hint="leave the sharding out, or write None",
+                    )
                 if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec):
                     raise ArgumentError(
                         f"{what} leaf specifications are expected to be PartitionSpec instances or "

@@ -217,7 +217,8 @@ def device_put(
     `x` stays valid.
 
     Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
-    device nor a sharding, ShardingError for a sharding that cannot split an array.
+    device nor a sharding, and for both `donate` and `may_alias`, ShardingError for a sharding that
+    cannot split an array.
 
     >>> mesh = make_mesh((2,), ("data",))
     >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
@@ -236,6 +237,8 @@ def device_put(
 
     leaves, treedef = tree.flatten(x)
     full = treedef.unflatten(range(len(leaves)))
+    if any(tree.leaves(donate)) and any(tree.leaves(may_alias)):
+        raise ArgumentError("may_alias and donate cannot be True at the same time.")
     where = tree.prefix_leaves("device_put", "device", device, full)
     with switched("is_explicit_transfer", True):
         placed = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence, Set
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from olympus_core.arrays.mesh_context import context_mesh, current_mesh
@@ -73,7 +73,7 @@ def shard_map(
     mesh: AnyMesh | None = ...,
     in_specs: Any = ...,
     out_specs: Any,
-    axis_names: Collection[Hashable] = ...,
+    axis_names: Set[Hashable] = ...,
     check_vma: bool = ...,
 ) -> Callable[_P, _R]: ...
 @overload
@@ -84,7 +84,7 @@ def shard_map(
     mesh: AnyMesh | None = ...,
     in_specs: Any = ...,
     out_specs: Any,
-    axis_names: Collection[Hashable] = ...,
+    axis_names: Set[Hashable] = ...,
     check_vma: bool = ...,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def shard_map(
@@ -94,7 +94,7 @@ def shard_map(
     mesh: AnyMesh | None = None,
     in_specs: Any = Infer,
     out_specs: Any,
-    axis_names: Collection[Hashable] = frozenset(),
+    axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
 ) -> Callable[..., Any]:
     """Map `f` over the devices of `mesh`: each runs it on its own parts of the arguments.
@@ -207,7 +207,7 @@ def older_shard_map(
         mesh=mesh,
         in_specs=in_specs,
         out_specs=out_specs,
-        axis_names=names,
+        axis_names=frozenset(names),
         check_vma=check_rep,
     )
 
@@ -321,7 +321,12 @@ def _checked(
             "a shard_map in the body of another needs the same mesh, and got "
             f"{mesh} in {outer[-1].mesh}"
         )
-    requested = {axis_names} if isinstance(axis_names, str) else as_tuple(axis_names, "axis_names")
+    if not isinstance(axis_names, Set):
+        raise ArgumentError(
+            "`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: "
+            f"{type(axis_names)}"
+        )
+    requested = as_tuple(axis_names, "axis_names")
     names = [n for n in mesh.axis_names if n in requested]
     for name in requested:
         if name not in mesh.axis_names:
@@ -342,7 +347,7 @@ def _checked(
         if specs is Infer:
             continue
         for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
-            if leaf is None and specs is not None:
+            if leaf is None and (specs is not None or what == "in_specs"):
                 continue  # it is P(), or for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)

@@ -13,6 +13,7 @@ import math
 import operator
 import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -210,9 +211,9 @@ class AnyMesh(abc.ABC):
         return math.prod(self.axis_sizes)
 
     @property
-    def shape(self) -> dict[Any, int]:
+    def shape(self) -> OrderedDict[Any, int]:
         """The size of each axis by its name, in their order."""
-        return dict(zip(self.axis_names, self.axis_sizes, strict=True))
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
     def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
@@ -395,7 +396,7 @@ class Mesh(AnyMesh, metaclass=_Shared):
     """Devices in an array with a name for each of its axes.
 
     Each axis has the type `AxisType.Auto` unless `axis_types` has another.  Raises ShardingError
-    where the names do not fit the array, or a device occurs twice.
+    where the names do not fit the array. A device may occur twice, but no array can be put there.
 
     >>> Mesh(np.array(olympus.devices()).reshape(2, 4), ("data", "model"))
     Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
@@ -421,8 +422,6 @@ class Mesh(AnyMesh, metaclass=_Shared):
                 f"Mesh needs devices, and got {invalid[0]!r:.80}",
                 hint="pass those of olympus.devices(), or use olympus.make_mesh",
             )
-        if len(set(self.flat_devices)) != len(self.flat_devices):
-            raise ShardingError("Mesh needs each device once, and got one twice")
         self._hash = hash((self.flat_devices, self.shape_tuple, self.axis_types))
         self._abstract = AbstractMesh(
             self.axis_sizes,

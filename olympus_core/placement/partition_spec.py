@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import Any, ClassVar
 
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.placement.mesh import are_names
 
 
@@ -143,12 +143,14 @@ class PartitionSpec:
                 reduced=self.reduced | other.reduced,
             )
         if not isinstance(other, tuple):
-            return NotImplemented
+            raise UnsupportedError(
+                f"a PartitionSpec or a tuple is added to a PartitionSpec, and got {other!r:.60}"
+            )
         return self._joined(self.partitions, other, other, "__add__")
 
     def __radd__(self, other: object) -> PartitionSpec:
         if not isinstance(other, tuple):
-            return NotImplemented
+            raise UnsupportedError(f"a PartitionSpec is added to a tuple, and got {other!r:.60}")
         return self._joined(other, self.partitions, other, "__radd__")
 
     def _joined(self, first: Any, second: Any, other: object, method: str) -> PartitionSpec:
@@ -172,6 +174,10 @@ class PartitionSpec:
             return self
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
+    def _normalized_spec_for_aval(self, ndim: int) -> PartitionSpec:
+        """Return the spec with an entry for each of `ndim` dimensions, under JAX's name."""
+        return self.update(partitions=[*self.partitions, *[None] * (ndim - len(self))])
+
     def axes(self, dimension: int) -> tuple[Any, ...]:
         """Return the names of the axes that a dimension is split along, the major one first."""
         entry = self.partitions[dimension] if dimension < len(self.partitions) else None
@@ -190,9 +196,10 @@ def _entry(entry: Any) -> Any:
     """
     if isinstance(entry, tuple | list):
         entry = tuple(entry)
-        if not are_names(entry) or any(e is None or e is _UNCONSTRAINED for e in entry):
+        if not are_names(entry) or any(isinstance(e, tuple) for e in entry):
             raise ArgumentError(
-                f"a PartitionSpec needs names of axes in a tuple, and got {entry!r:.80}"
+                f"a PartitionSpec needs names of axes in a tuple, and got {entry!r:.80}: A tuple "
+                "inside PartitionSpec cannot contain a nested tuple"
             )
         return None if not entry else entry[0] if len(entry) == 1 else entry
     if not are_names((entry,)):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import abc
 import functools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class Sharding(abc.ABC):
     """
 
     __slots__ = ("__weakref__",)
+    #: the function that returns the compiler's form of a sharding, for a number of dimensions
+    hlo_sharding: ClassVar[Callable[[Sharding, int], Any]]
 
     @property
     @abc.abstractmethod
@@ -83,6 +85,17 @@ class Sharding(abc.ABC):
     def addressable_devices(self) -> set[Any]:
         """The devices of this process: all of them."""
         return self.device_set
+
+    # The names of these are those of JAX's shardings, which programs read.
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self.devices
+
+    _addressable_device_assignment = _internal_device_list = _device_assignment
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return Sharding.hlo_sharding(self, num_dimensions)
 
     @property
     def num_devices(self) -> int:
@@ -291,7 +304,20 @@ class NamedSharding(Sharding):
     def devices(self) -> tuple[Any, ...]:
         if isinstance(self.mesh, Mesh):
             return self.mesh.flat_devices
-        raise ShardingError(f"{self.mesh} has no devices", hint="make a Mesh of devices")
+        raise ShardingError(
+            f"{self.mesh} has no devices: the devices of a sharding, such as `device_set` and "
+            "`_device_assignment`, are not implemented for `jax.sharding.AbstractMesh`",
+            hint="make a Mesh of devices",
+        )
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """True: all devices belong to this process. Raises ShardingError without devices."""
+        if not isinstance(self.mesh, Mesh):
+            raise ShardingError(
+                "is_fully_addressable is not implemented for `jax.sharding.AbstractMesh`"
+            )
+        return True
 
     def tiling(self, ndim: int) -> Tiling:
         return _named_tiling(self.mesh.shape_tuple, self._for_rank(ndim), ndim)

@@ -26,7 +26,7 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.ir.tracer import Tracer
-from olympus_core.placement.layout import row_major
+from olympus_core.placement.layout import Format, row_major
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import (
@@ -273,9 +273,19 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The sharding of each argument, in the structure (args, kwargs)."""
-        one = self._one_device()
-        return self.in_tree.unflatten([one] * self._count)
+        """The sharding of each argument, in the structure (args, kwargs).
+
+        None for an argument that the program does not use, unless `jit` has `keep_unused`.
+        """
+        return self._used([self._one_device()] * self._count)
+
+    def _used(self, shardings: Sequence[Sharding | None]) -> Any:
+        """Return the shardings in the structure of the arguments, without those of unused ones."""
+        if self.signature.keep_unused or self._lowered is None:
+            return self.in_tree.unflatten(shardings)
+        used = self._lowered.used_arguments()
+        places = enumerate(shardings)
+        return self.in_tree.unflatten([s if i in used else None for i, s in places])
 
     @property
     def output_shardings(self) -> Any:
@@ -284,7 +294,10 @@ class Compiled(Stage):
 
     @property
     def input_formats(self) -> Any:
-        """The `Format` of each argument, in the structure (args, kwargs): all are row-major."""
+        """The `Format` of each argument, in the structure (args, kwargs): all are row-major.
+
+        It is empty for an argument whose sharding is None.
+        """
         return self._formats(self.signature.in_avals, self.in_tree, self.input_shardings)
 
     @property
@@ -296,7 +309,11 @@ class Compiled(Stage):
         self, avals: Sequence[ShapedArray], treedef: tree.PyTreeDef, shardings: Any
     ) -> Any:
         places = treedef.flatten_up_to(shardings)
-        return treedef.unflatten(row_major(a.ndim, s) for a, s in zip(avals, places, strict=True))
+        here = self._one_device() is not None
+        return treedef.unflatten(
+            Format() if s is None and here else row_major(a.ndim, s)
+            for a, s in zip(avals, places, strict=True)
+        )
 
     def _one_device(self) -> Sharding | None:
         here = isinstance(self.executable, xla.Executable)
@@ -607,8 +624,8 @@ class ShardedCompiled(Compiled):
 
     @property
     def input_shardings(self) -> Any:
-        """The sharding of each argument, in the structure (args, kwargs)."""
-        return self.in_tree.unflatten(self.signature.in_shardings)
+        """The sharding of each argument, in the structure (args, kwargs), as for `Compiled`."""
+        return self._used(self.signature.in_shardings)
 
     @property
     def output_shardings(self) -> Any:

@@ -53,6 +53,8 @@ class Interface(NamedTuple):
     own_shardings: tuple[Sharding | None, ...] = ()
     #: The name of each array of the result; empty for their paths in `out_tree`.
     result_names: tuple[str, ...] = ()
+    #: False if `Compiled` reports no shardings of arguments that the program does not use.
+    keep_unused: bool = True
 
 
 class Stage:

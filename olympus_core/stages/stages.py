@@ -24,7 +24,7 @@ from olympus_core.execution.spmd import (
     target_for,
     with_shardings,
 )
-from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.dce_cse import restrict, simplify
 from olympus_core.ir.effects import has_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.pretty import pretty
@@ -270,6 +270,13 @@ class Lowered(Stage):
                 hint="as_text() returns its StableHLO",
             )
         return self._origin.program
+
+    def used_arguments(self) -> frozenset[int]:
+        """Return the indices of the arguments that the program uses: all for a read program."""
+        if self._origin is None:
+            return frozenset(range(len(self.signature.in_avals)))
+        program = self._origin.program
+        return frozenset(restrict(program, (True,) * len(program.outvars))[1])
 
     def olympuspr_text(self, *, source_info: bool = False) -> str:
         """Return the Olympuspr as text, with the source lines if `source_info` is True.

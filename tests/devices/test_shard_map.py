@@ -316,7 +316,6 @@ def refused() -> dict[str, Any]:
         "rank": (lambda: call(same, x=np.zeros(())), "of 0 dimensions, and its spec"),
         "out-rank": (lambda: call(jnp.sum), "of 0 dimensions, and its spec"),
         "no-axis": (lambda: call(same, ins=P("z")), "names the axis 'z'"),
-        "no-spec": (lambda: call(same, ins=None), "needs PartitionSpecs, and has None"),
         "no-mesh": (lambda: call(same, mesh=None), "needs a mesh, and got None"),
         "not-manual": (lambda: call(same, axis_names={"y"}), "'x' is not an axis that it maps"),
         "no-manual": (lambda: call(same, axis_names={"q"}), "axis_names has 'q'"),

@@ -344,10 +344,13 @@ def test_arrays_without_elements_are_sharded() -> None:
 
 def test_the_compiler_chooses_an_unconstrained_dimension_of_an_argument() -> None:
     shardings = ours(*MESH, ("x", P.UNCONSTRAINED)), ours(*MESH, ("y",))
-    fun = olympus.jit(lambda x, w: x @ w, in_shardings=shardings)
-    np.testing.assert_allclose(fun(X, W), X @ W, rtol=1e-4, atol=1e-4)
-    chosen = fun.lower(X, W).compile().input_shardings[0][0]
-    assert chosen.spec == P("x", "y")
+    types = [
+        olympus.ShapeDtypeStruct(v.shape, "float32", sharding=s)
+        for v, s in zip((X, W), shardings, strict=True)
+    ]
+    compiled = olympus.jit(lambda x, w: x @ w).lower(*types).compile()
+    np.testing.assert_allclose(compiled(X, W), X @ W, rtol=1e-4, atol=1e-4)
+    assert compiled.input_shardings[0][0].spec == P("x", "y")
 
 
 def test_the_error_for_another_device_order_has_the_device_numbers() -> None:

@@ -47,7 +47,19 @@ class _RuntimeSharding(_jax.GSPMDSharding):  # type: ignore[misc]
 
 @functools.lru_cache(maxsize=4096)
 def _runtime_sharding(sharding: Sharding, ndim: int) -> Any:
+    if len(sharding.device_set) < len(sharding.devices):
+        raise ShardingError(
+            f"no array can have {sharding.spoken()}, whose devices {sharding.devices} are not "
+            "distinct: the arrays of the devices must be from distinct devices"
+        )
     return _RuntimeSharding(_jax.DeviceList(sharding.devices), _op_sharding(sharding.tiling(ndim)))
+
+
+def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
+    return _hlo.HloSharding.from_proto(_op_sharding(sharding.tiling(ndim)))
+
+
+Sharding.hlo_sharding = staticmethod(_hlo_sharding)
 
 
 def _op_sharding(tiling: Tiling) -> Any:

@@ -1,0 +1,136 @@
+"""Programs of one expression on several devices, whose result or error is that of JAX.
+
+A program is a function of a side, as in `test_explicit_shardings.side`. `ROWS` has the words that
+both messages contain, for programs that raise an error.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["PROGRAMS", "Program"]
+
+
+class Program(NamedTuple):
+    """A program by its name, and a regular expression that both sides' error messages match."""
+
+    name: str
+    run: Callable[[Any], Any]
+    words: str | None = None
+
+
+PROGRAMS: list[Program] = []
+
+
+def row(name: str, run: Callable[[Any], Any], words: str | None = None) -> None:
+    PROGRAMS.append(Program(name, run, words))
+
+
+def host(*shape: int) -> np.ndarray[Any, Any]:
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def mesh(p: Any) -> Any:
+    return p.mesh(("Auto", "Auto"))
+
+
+def named(p: Any, *entries: Any) -> Any:
+    return p.sharding.NamedSharding(mesh(p), p.P(*entries))
+
+
+def put(p: Any, *entries: Any) -> Any:
+    return p.m.device_put(host(8, 2), named(p, *entries))
+
+
+def deleted(p: Any) -> Any:
+    x = put(p, "x")
+    x.delete()
+    return x
+
+
+def compiler(p: Any, *entries: Any) -> Any:
+    """Return the compiler's form of a sharding of arrays of two dimensions."""
+    return named(p, *entries)._to_xla_hlo_sharding(2)
+
+
+def twice(p: Any) -> Any:
+    """Return a mesh with one device at two places."""
+    return p.sharding.Mesh(np.array([p.m.devices()[0]] * 2), ("x",))
+
+
+def compiled(p: Any, **options: Any) -> Any:
+    rows = named(p, "x")
+    fun = p.m.jit(lambda x, y: x * 2, in_shardings=rows, **options)
+    return fun.lower(host(8, 2), host(8, 2)).compile()
+
+
+def mapped(p: Any, ins: Any, outs: Any, fun: Any = lambda x: x, **options: Any) -> Any:
+    return p.m.shard_map(fun, mesh=mesh(p), in_specs=ins, out_specs=outs, **options)(host(8, 2))
+
+
+# names of arrays and shardings
+row("array value", lambda p: put(p, "x")._value)
+row("array committed", lambda p: [put(p)._committed, p.np.ones(3)._committed])
+row("arrays", lambda p: [x.sharding for x in put(p, "x")._arrays])
+row("deleted arrays", lambda p: [deleted(p)._arrays, deleted(p)._npy_value])
+row("check deleted", lambda p: deleted(p)._check_if_deleted(), "Array has been deleted with shape=")
+row("device assignment", lambda p: [d.id for d in named(p, "y")._device_assignment])
+row("no assignment", lambda p: abstract(p)._device_assignment, "not implemented for .*AbstractMesh")
+row("no address", lambda p: abstract(p).is_fully_addressable, "not implemented for .*AbstractMesh")
+row(
+    "compiler's sharding", lambda p: named(p, "x")._to_xla_hlo_sharding(2).tile_assignment_devices()
+)
+row("compiler's whole", lambda p: str(compiler(p)))
+row("rows of whole", lambda p: [x.sharding for x in put(p)])
+row(
+    "put twice",
+    lambda p: p.m.device_put(host(4), donate=True, may_alias=True),
+    "may_alias and donate",
+)
+row("shape", lambda p: [type(mesh(p).shape).__name__, [*mesh(p).shape.items()]])
+row("normalized", lambda p: str(p.P("x")._normalized_spec_for_aval(3)))
+row("pickled", lambda p: pickle.loads(pickle.dumps(p.P("x", None))) == p.P("x", None))
+
+
+def abstract(p: Any) -> Any:
+    return p.sharding.NamedSharding(p.sharding.AbstractMesh((2, 4), ("x", "y")), p.P("x"))
+
+
+# specs and meshes
+row("None in a tuple", lambda p: str(p.P(("x", None))))
+row("None of a mesh", lambda p: named(p, ("x", None)), "not found in mesh")
+row("open in a tuple", lambda p: named(p, (p.P.UNCONSTRAINED, "x")), "not found in mesh")
+row("nested tuple", lambda p: p.P((("x",),)), "cannot contain a nested tuple")
+row("list and spec", lambda p: ["x"] + p.P("y"))  # noqa: RUF005
+row("spec and list", lambda p: p.P("y") + ["x"])  # noqa: RUF005
+row("mesh of one device", lambda p: [str(twice(p)), twice(p).size])
+row("sharding of one device", lambda p: p.sharding.NamedSharding(twice(p), p.P("x")).num_devices)
+row("shard of one device", lambda p: p.sharding.NamedSharding(twice(p), p.P("x")).shard_shape((4,)))
+
+# jit
+row("unused argument", lambda p: compiled(p).input_shardings)
+row("kept argument", lambda p: compiled(p, keep_unused=True).input_shardings)
+row("unused format", lambda p: [f.sharding for f in compiled(p).input_formats[0]])
+row(
+    "unused on one device",
+    lambda p: p.m.jit(lambda x, y: x).lower(host(2), host(2)).compile().input_shardings,
+)
+row(
+    "open argument",
+    lambda p: p.m.jit(lambda x: x, in_shardings=named(p, p.P.UNCONSTRAINED))(host(8)),
+    "Unconstrained dims are not allowed",
+)
+row(
+    "open result",
+    lambda p: p.m.jit(lambda x: x, out_shardings=named(p, p.P.UNCONSTRAINED))(host(8)),
+    "Unconstrained dims are not allowed",
+)
+
+# shard_map
+row("no spec", lambda p: mapped(p, None, p.P()))
+row("list of axes", lambda p: mapped(p, p.P("x"), p.P("x"), axis_names=["x"]), "`axis_names` arg")
+row("sum of parts", lambda p: mapped(p, p.P("x"), p.P(), lambda x: p.lax.psum(x, "x")))
