@@ -8,6 +8,7 @@ from olympus_bundle.buckets import BUCKETS_VERSION as BUCKETS_VERSION
 from olympus_bundle.buckets import BucketManifest as BucketManifest
 from olympus_bundle.buckets import RowArray as RowArray
 from olympus_bundle.bundle_file import schema_version as _schema_version
+from olympus_bundle.manifest import CONSTANTS as CONSTANTS
 from olympus_bundle.symbolic.manifest import SYMBOLIC_VERSION as SYMBOLIC_VERSION
 from olympus_bundle.symbolic.manifest import SymbolicManifest as SymbolicManifest
 from olympus_bundle.symbolic.manifest import part_name as part_name
@@ -26,6 +27,7 @@ from olympus_core.artifact import Node as Node
 from olympus_core.artifact import PublicKey as PublicKey
 from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import SignatureState as SignatureState
+from olympus_core.artifact import StoredArray as StoredArray
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import all_sizes_of as all_sizes_of
 from olympus_core.artifact import arguments_with_weights as arguments_with_weights
@@ -39,9 +41,11 @@ from olympus_core.artifact import join_weights as join_weights
 from olympus_core.artifact import load as load
 from olympus_core.artifact import manifest_schema as manifest_schema
 from olympus_core.artifact import new_key as new_key
+from olympus_core.artifact import part_digest as part_digest
 from olympus_core.artifact import save as save
 from olympus_core.artifact import sign as sign
 from olympus_core.artifact import sign_result as sign_result
+from olympus_core.artifact import stored_arrays as stored_arrays
 from olympus_core.artifact import symbolic_of as symbolic_of
 from olympus_core.artifact import update_sources as update_sources
 from olympus_core.artifact import verify_result as verify_result

@@ -5,6 +5,8 @@ from olympus_core.base import tree as _array_trees
 from olympus_core.blocks.outline import Block as Block
 from olympus_core.execution.compilation import Linalg as Linalg
 from olympus_core.execution.compilation import Repeats as Repeats
+from olympus_core.execution.hidden_arguments import MIN_BYTES as _MIN_BYTES
+from olympus_core.execution.hidden_arguments import Constants as Constants
 from olympus_core.jit.calling import StagedFunction as StagedFunction
 from olympus_core.stages.detached import CompiledFiles as CompiledFiles
 from olympus_core.stages.detached import CompileRequest as CompileRequest
@@ -30,5 +32,7 @@ from olympus_core.xla import shipped_devices as shipped_devices
 from olympus_core.xla import shipped_tpus as shipped_tpus
 from olympus_core.xla import topologies as topologies
 
+#: the least size in bytes of an array that a program closes over and that is stored apart
+MIN_CONSTANT_BYTES = _MIN_BYTES
 #: trees whose leaves are the arrays of programs: the words of random keys
 array_trees = _array_trees

@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_bundle.errors import ArtifactError, SignatureError
 from olympus_bundle.json_value import JsonValue
-from olympus_bundle.manifest import Member, Signature, parse_member
+from olympus_bundle.manifest import CONSTANTS, Member, Signature, parse_member
 
 BUCKETS_VERSION = 2
 FILLS = ("zeros", "edge", "mask")
@@ -110,7 +110,7 @@ def parse_buckets(document: JsonValue) -> BucketManifest:
         members=fields["members"].mapping(parse_member),
         proof=fields["proof"].size() if "proof" in fields else 0,
     )
-    if set(manifest.members) != manifest.parts():
+    if set(manifest.members) - {CONSTANTS} != manifest.parts():
         fields["members"].refuse("one bundle for each size, and with refine one for all")
     return manifest
 

@@ -11,7 +11,7 @@ from olympus_bundle.buckets import BucketManifest
 from olympus_bundle.container import Members, members_in, read_members, unverified_member
 from olympus_bundle.errors import ArtifactError, DataError
 from olympus_bundle.json_value import parse_json
-from olympus_bundle.manifest import MANIFEST, Manifest, Member
+from olympus_bundle.manifest import CONSTANTS, MANIFEST, Manifest, Member
 from olympus_bundle.reading import AnyManifest, ManifestReader
 from olympus_bundle.signatures import SIGNATURE, verify_signature
 from olympus_bundle.symbolic.manifest import SymbolicManifest, part_name
@@ -22,13 +22,18 @@ OLYMPUSPR = "program.olympuspr"
 
 @dataclass(frozen=True)
 class BundleFile:
-    """A verified file: its manifest, and its other members except the signature."""
+    """A verified file: its manifest, and its other members except the signature.
+
+    `constants` is the member with the constants of its programs: its own, or that of the bundle
+    that contains it; None without one.
+    """
 
     path: Path
     manifest: AnyManifest
     members: Members = field(repr=False)
     manifest_bytes: bytes = field(repr=False)
     signature: bytes | None = field(repr=False)
+    constants: memoryview | None = field(default=None, repr=False)
 
 
 def read_bundle(
@@ -69,7 +74,8 @@ def read_member(file: BundleFile, name: str, reader: ManifestReader | None = Non
       ArtifactError: it is damaged, or is not a bundle.
     """
     path = file.path / name
-    return _verified(path, members_in(path, file.members.views[name]), None, reader)
+    views = members_in(path, file.members.views[name])
+    return _verified(path, views, None, reader, file.constants)
 
 
 def first_program(file: BundleFile, reader: ManifestReader | None = None) -> BundleFile:
@@ -123,6 +129,7 @@ def _verified(
     views: dict[str, memoryview],
     keys: Sequence[bytes] | None,
     reader: ManifestReader | None,
+    constants: memoryview | None = None,
 ) -> BundleFile:
     if MANIFEST not in views:
         raise ArtifactError(f"{path} is not an .olympus bundle: it has no {MANIFEST}")
@@ -136,7 +143,8 @@ def _verified(
         _verify(manifest.members, views, required)
     except ArtifactError as exc:
         raise ArtifactError(f"{path} cannot be used: {exc}") from exc
-    return BundleFile(path, manifest, Members(views), content, signature)
+    constants = views.get(CONSTANTS, constants)
+    return BundleFile(path, manifest, Members(views), content, signature, constants)
 
 
 def _verify(

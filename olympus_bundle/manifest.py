@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,10 @@ from olympus_bundle.tree import TreeNode
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
+#: The schema version of a bundle of one program whose large constants are stored apart.
+CONSTANTS_VERSION = 5
+#: The member with these constants, which the programs in a bundle share.
+CONSTANTS = "constants.safetensors"
 
 #: The fields of a result in JSON; an argument also has `donated`.
 ARRAY_FIELDS = ("name", "dtype", "shape", "weak_type")
@@ -101,6 +105,15 @@ def parse_member(value: JsonValue) -> Member:
     return Member(**value.record({"sha256": _digest, "size": JsonValue.size}))
 
 
+#: The readers of the fields of a result, by name.
+ARRAY_READERS: dict[str, Callable[[JsonValue], Any]] = {
+    "name": JsonValue.name,
+    "dtype": JsonValue.dtype,
+    "shape": lambda value: value.each(JsonValue.size),
+    "weak_type": JsonValue.flag,
+}
+
+
 def _digest(value: JsonValue) -> str:
     if not re.fullmatch("[0-9a-f]{64}", value.text()):
         value.refuse("64 hexadecimal digits")
@@ -113,7 +126,9 @@ class Manifest:
 
     `programs` names, for each backend lowered for, the member with the StableHLO. `members` are all
     files of the bundle except the manifest. `placement` is that of a program of several devices.
-    `callbacks` are the Python functions that the program calls, each a `HostFunction`.
+    `callbacks` are the Python functions that the program calls, each a `HostFunction`. `constants`
+    has, for each backend lowered for, the arrays that the program takes before the arguments of a
+    call, with their names in the member `CONSTANTS` of this bundle or of the one that contains it.
     """
 
     name: str
@@ -127,3 +142,9 @@ class Manifest:
     members: Mapping[str, Member]
     placement: Any = None
     callbacks: tuple[Any, ...] = ()
+    constants: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def constants_for(self, backend: str) -> tuple[Any, ...]:
+        """Return the constants of the program for a backend: its own, or that of the first one."""
+        name = backend if backend in self.programs else next(iter(self.programs))
+        return self.constants.get(name, ())

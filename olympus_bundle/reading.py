@@ -55,14 +55,17 @@ class ManifestReader:
             raise ArtifactError("its manifest has no 'schema_version'")
         if type(version.value) is int and version.value in _JOINED:
             return _JOINED[version.value](document)
-        if type(version.value) is not int or version.value != records.SCHEMA_VERSION:
+        versions = records.SCHEMA_VERSION, records.CONSTANTS_VERSION
+        if type(version.value) is not int or version.value not in versions:
             raise ArtifactError(
                 f"it has schema version {version.value!r:.80}, and this version of OLYMPUS reads "
-                f"{records.SCHEMA_VERSION} to {max(_JOINED)}: build it again, or load it with "
+                f"{records.SCHEMA_VERSION} to {max(versions)}: build it again, or load it with "
                 "the version that built it"
             )
+        more = ["constants"] if version.value == records.CONSTANTS_VERSION else []
         optional = ["placement", "callbacks"]
-        names = [name for name in records.Manifest.__dataclass_fields__ if name not in optional]
+        absent = {"constants", *optional}
+        names = [*more, *(n for n in records.Manifest.__dataclass_fields__ if n not in absent)]
         fields = document.fields("schema_version", *names, optional=optional)
         signature = self._signature(fields["signature"])
         placement = (
@@ -84,16 +87,23 @@ class ManifestReader:
             members=members,
             placement=placement,
             callbacks=fields["callbacks"].each(self._callback) if "callbacks" in fields else (),
+            constants=fields["constants"].mapping(self._arrays) if more else {},
         )
+
+    def _array(self, value: JsonValue) -> records.ArrayInfo:
+        return self.array(**value.record(_RESULT))
+
+    def _arrays(self, value: JsonValue) -> tuple[records.ArrayInfo, ...]:
+        return value.each(self._array)
 
     def _callback(self, value: JsonValue) -> HostFunction:
         fields = value.fields(*HostFunction.__dataclass_fields__)
-        arguments = fields["arguments"].each(lambda part: self.array(**part.record(_RESULT)))
+        arguments = self._arrays(fields["arguments"])
         return HostFunction(
             name=fields["name"].name(),
             arguments=arguments,
             argument_tree=self._argument_tree(fields["argument_tree"], len(arguments)),
-            results=fields["results"].each(lambda part: self.array(**part.record(_RESULT))),
+            results=self._arrays(fields["results"]),
             has_effects=fields["has_effects"].flag(),
             is_ordered=fields["is_ordered"].flag(),
         )
@@ -131,7 +141,7 @@ class ManifestReader:
     def _signature(self, value: JsonValue) -> records.Signature:
         fields = value.fields(*records.Signature.__dataclass_fields__)
         arguments = fields["arguments"].each(lambda part: self.array(**part.record(_ARGUMENT)))
-        results = fields["results"].each(lambda part: self.array(**part.record(_RESULT)))
+        results = self._arrays(fields["results"])
         return self.signature(
             arguments=arguments,
             argument_tree=self._argument_tree(fields["argument_tree"], len(arguments)),
@@ -173,12 +183,7 @@ class ManifestReader:
 
 
 #: The readers of the fields of records, by name.
-_RESULT = {
-    "name": JsonValue.name,
-    "dtype": JsonValue.dtype,
-    "shape": lambda value: value.each(JsonValue.size),
-    "weak_type": JsonValue.flag,
-}
+_RESULT = records.ARRAY_READERS
 _ARGUMENT = {**_RESULT, "donated": JsonValue.flag}
 _HOST = {
     "system": JsonValue.text,

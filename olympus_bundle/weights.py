@@ -169,19 +169,28 @@ def bound_values(
 
 
 def _checked(array: Array, leaf: ArrayInfo, path: Path) -> Array:
-    """Return an array of the type of an argument, aligned for the runtime."""
+    """Return an array of the type of an argument; raise UsageError for another type."""
     if (array.dtype, array.shape) != (leaf.dtype, leaf.shape):
         raise UsageError(
             f"{path} has {dotted(leaf.name)!r} as {type_text(array.dtype, array.shape)}, and the "
             f"program takes {type_text(leaf.dtype, leaf.shape)}"
         )
+    return aligned(array)
+
+
+def aligned(array: Array) -> Array:
+    """Return an array as it is if the runtime uses it without a copy, otherwise an aligned copy.
+
+    >>> aligned(np.ones(3)).ctypes.data % 64
+    0
+    """
     if array.ctypes.data % _ALIGNMENT == 0:
         return array
     memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
-    aligned = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    aligned[...] = array
-    return aligned
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _listed(names: Any) -> str:

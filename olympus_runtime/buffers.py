@@ -122,17 +122,19 @@ def dispatched(
     results: Sequence[ArrayType],
     run: Callable[..., tuple[Any, ...]],
     is_known: Callable[[Sequence[Any]], bool],
+    constants: tuple[Any, ...] = (),
 ) -> Callable[..., tuple[Any, ...]]:
     """Return `run`, which runs an executable, as a function that jaxlib calls without Python.
 
     `run` makes the first call with arguments of one kind: their Python types, dtypes and shapes.
     If `is_known` is True for these, they are buffers on the device of `place`, or NumPy arrays that
     jaxlib does not narrow, in the order of the executable; it makes later calls itself. Both return
-    a buffer for each of `results`. The executable may not write over its arguments.
+    a buffer for each of `results`. The executable may not write over its arguments, which the
+    buffers `constants` precede.
     """
     set_states()
     _, structure = _registry.flatten((0,) * len(results))
-    data = dispatch(raw, place, num_arguments, structure, results)
+    data = dispatch(raw, place, num_arguments, structure, results, constants)
 
     def first(*arrays: Any) -> tuple[Any, ...]:
         return run(*arrays), data if is_known(arrays) else None, False

@@ -90,8 +90,18 @@ Buffers = Callable[..., tuple[Any, ...]]
 class RunningProgram:
     """An executable with its device."""
 
-    def __init__(self, raw: Any, signature: Signature, *, has_effects: bool = False) -> None:
+    def __init__(
+        self,
+        raw: Any,
+        signature: Signature,
+        constants: Sequence[tuple[ArrayInfo, Array]] = (),
+        *,
+        has_effects: bool = False,
+    ) -> None:
         """Check the executable against the signature; calls wait for its effects if it has any.
+
+        `constants` are the arguments that precede those of a call, with their values. These are put
+        on the device once; a CPU reads the memory of aligned ones.
 
         Raises:
           ArtifactError: they differ in number, shape, dtype or the memory of donated arguments.
@@ -99,9 +109,9 @@ class RunningProgram:
         modules = raw.hlo_modules()
         if len(modules) != 1:
             raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
-        types = program_types(modules[0])
+        types, infos = program_types(modules[0]), [info for info, _ in constants]
         for kind, arrays, actual in (
-            ("argument", signature.arguments, types.arguments),
+            ("argument", [*infos, *signature.arguments], types.arguments),
             ("result", signature.results, types.results),
         ):
             declared = [(array.dtype, array.shape) for array in arrays]
@@ -117,6 +127,8 @@ class RunningProgram:
             for a in signature.arguments
         ]
         self._raw = raw
+        hidden = [(ArrayType(x.shape, x.dtype), _SHARE) for x in infos]
+        self._constants = tuple(self._put([x for _, x in constants], hidden))
         wide = any(is_wide(a.dtype) for a in signature.arguments)
         donates = any(a.donated for a in signature.arguments)
         self._may_dispatch = not (has_effects or donates or wide)
@@ -146,7 +158,8 @@ class RunningProgram:
         results = [ArrayType(r.shape, r.dtype) for r in self._results]
         count = len(self._inputs)
         try:
-            fast = dispatched(self._raw, self._place, count, results, run, is_known)
+            parts = self._raw, self._place, count, results
+            fast = dispatched(*parts, run, is_known, self._constants)
         except (TypeError, ValueError, AttributeError):  # another version of jaxlib
             return run
 
@@ -158,12 +171,15 @@ class RunningProgram:
 
         return call
 
-    def _buffers(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
+    def _put(self, arrays: Sequence[Array], inputs: Sequence[tuple[ArrayType, Any]]) -> list[Any]:
         put, place, devices = _jax.batched_device_put, self._place, self._devices
-        inputs = [
+        return [
             put(type_, place, [array], devices, True, False, semantics, True)
-            for array, (type_, semantics) in zip(arrays, self._inputs, strict=True)
+            for array, (type_, semantics) in zip(arrays, inputs, strict=True)
         ]
+
+    def _buffers(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
+        inputs = [*self._constants, *self._put(arrays, self._inputs)]
         return tuple(self._run(inputs).consume_with_handlers(self._handlers))
 
 

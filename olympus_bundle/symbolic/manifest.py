@@ -6,12 +6,20 @@ The file is a zip file with a manifest of schema version 4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from olympus_bundle.errors import ArtifactError, DataError
 from olympus_bundle.json_value import JsonValue
-from olympus_bundle.manifest import Member, Signature, parse_member
+from olympus_bundle.manifest import (
+    ARRAY_FIELDS,
+    ARRAY_READERS,
+    CONSTANTS,
+    ArrayInfo,
+    Member,
+    Signature,
+    parse_member,
+)
 from olympus_bundle.symbolic.sizes import Expression, Size, SizeConstraint, Sizes, SymbolicShape
 
 SYMBOLIC_VERSION = 4
@@ -23,7 +31,8 @@ class SymbolicManifest:
 
     `programs` names, for each backend lowered for, the member with the StableHLO for all sizes.
     `sizes` has the values of the variables of each member that is a bundle; the first one has the
-    trees, dtypes and options of the program.
+    trees, dtypes and options of the program. `constants` has, for each backend, the arrays in the
+    member `CONSTANTS` that the program takes before the arguments of a call.
     """
 
     name: str
@@ -35,6 +44,7 @@ class SymbolicManifest:
     programs: Mapping[str, str]
     sizes: tuple[Mapping[str, int], ...]
     members: Mapping[str, Member]
+    constants: Mapping[str, tuple[ArrayInfo, ...]] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -55,6 +65,20 @@ class SymbolicManifest:
             if declared != [(x.name, x.shape) for x in arrays]:
                 raise ArtifactError("its bundles have other arrays")
 
+    def signature_at(self, signature: Signature, sizes: Mapping[str, int]) -> Signature:
+        """Return a signature with the shapes for values of all variables.
+
+        Raises ValueError if it has another number of arrays.
+        """
+        arguments, results = (
+            tuple([replace(x, shape=s.at(sizes)) for x, s in zip(arrays, shapes, strict=True)])
+            for arrays, shapes in (
+                (signature.arguments, self.arguments),
+                (signature.results, self.results),
+            )
+        )
+        return replace(signature, arguments=arguments, results=results)
+
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data, which `parse_symbolic` reads."""
         shapes = {
@@ -64,8 +88,17 @@ class SymbolicManifest:
         constraints = [{**vars(c), "difference": c.difference.text} for c in self.constraints]
         members = {name: vars(member).copy() for name, member in self.members.items()}
         more = {"constraints": constraints, "sizes": list(map(dict, self.sizes))}
-        version = {"schema_version": SYMBOLIC_VERSION}
-        return {**version, **vars(self), **shapes, **more, "members": members}
+        data = {"schema_version": SYMBOLIC_VERSION, **vars(self), **shapes, **more}
+        del data["constants"]
+        if self.constants:
+            constants = self.constants.items()
+            data["constants"] = {name: list(map(_array_data, x)) for name, x in constants}
+        return {**data, "members": members}
+
+
+def _array_data(x: ArrayInfo) -> dict[str, Any]:
+    values = x.name, x.dtype_name, list(x.shape), x.weak_type
+    return dict(zip(ARRAY_FIELDS, values, strict=True))
 
 
 def part_name(sizes: Mapping[str, int]) -> str:
@@ -92,7 +125,8 @@ def parse_symbolic(document: JsonValue) -> SymbolicManifest:
     Raises:
       ArtifactError: a field is missing, unknown, or has another form.
     """
-    fields = document.fields("schema_version", *SymbolicManifest.__dataclass_fields__)
+    names = [name for name in SymbolicManifest.__dataclass_fields__ if name != "constants"]
+    fields = document.fields("schema_version", *names, optional=["constants"])
     members = fields["members"].mapping(parse_member)
     manifest = SymbolicManifest(
         name=fields["name"].name(),
@@ -106,6 +140,7 @@ def parse_symbolic(document: JsonValue) -> SymbolicManifest:
         ),
         sizes=fields["sizes"].each(lambda part: part.mapping(JsonValue.size)),
         members=members,
+        constants=fields["constants"].mapping(_arrays) if "constants" in fields else {},
     )
     _check(manifest, fields)
     return manifest
@@ -126,8 +161,12 @@ def _check(manifest: SymbolicManifest, fields: Mapping[str, JsonValue]) -> None:
         fields["sizes"].refuse("a value for each variable of each bundle")
     if not manifest.programs:
         fields["programs"].refuse("an object with a backend's program")
-    if set(manifest.members) != names | set(manifest.programs.values()):
+    if set(manifest.members) - {CONSTANTS} != names | set(manifest.programs.values()):
         fields["members"].refuse("the programs, and one bundle for each of the sizes")
+
+
+def _arrays(value: JsonValue) -> tuple[ArrayInfo, ...]:
+    return value.each(lambda part: ArrayInfo(**part.record(ARRAY_READERS)))
 
 
 def _size_data(size: Size) -> int | str:

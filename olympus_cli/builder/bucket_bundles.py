@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -68,11 +67,11 @@ class BucketGroup:
             return False
         digests = {}
         for size in self.targets:
-            content = self.part(size).read_bytes()
-            digests[manifest.part(size)] = hashlib.sha256(content).hexdigest()
+            digests[manifest.part(size)] = artifact.part_digest(self.part(size))
         spec = self.spec
         fills = [fill_of(x.name, spec.padding) for x in manifest.arguments if x.axes]
-        members = {n: x.sha256 for n, x in manifest.members.items() if n != artifact.ALL_SIZES}
+        shared = artifact.ALL_SIZES, artifact.CONSTANTS
+        members = {n: x.sha256 for n, x in manifest.members.items() if n not in shared}
         return (
             members == digests
             and (manifest.symbol, manifest.oversize) == (spec.symbol, spec.oversize)

@@ -211,7 +211,9 @@ def _content(on_stage: OnStage, spec: TargetSpec, name: str, options: ExportOpti
     form = FORMATS[name]
     assert isinstance(form, ProgramFormat)
     labels = [next(iter(spec.labels))]
-    program = Program.of(spec, on_stage, until="lower", labels=labels, keeps_sizes=True)
+    program = Program.of(
+        spec, on_stage, until="lower", labels=labels, keeps_sizes=True, self_contained=True
+    )
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     return form.content(program, options)

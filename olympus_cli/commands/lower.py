@@ -94,7 +94,9 @@ def _lowered(
 ) -> tuple[str | bytes, dict[str, Any]]:
     """Return a target's program in the requested form, and its document."""
     label, backend = next(iter(spec.labels.items()))
-    program = Program.of(spec, on_stage, until="lower", labels=[label], keeps_sizes=True)
+    program = Program.of(
+        spec, on_stage, until="lower", labels=[label], keeps_sizes=True, self_contained=True
+    )
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     content = _in_form(program.units[0].lowered, form, debug_info)

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import olympus
-from olympus.artifact import Bundle, arguments_with_weights, buckets_of, load
+from olympus.artifact import buckets_of, extract_program, load, stored_arrays
 from olympus.errors import UsageError
 from olympus_cli.export.c_program import CProgram, c_program
 from olympus_cli.export.options import ExportOptions
@@ -41,12 +41,6 @@ def write(path: Path, output: Path, options: ExportOptions) -> Path:
     >>> write(Path("f.olympus"), Path("f-c"), ExportOptions())
     PosixPath('f-c')
     """
-    if bound := arguments_with_weights(path):
-        raise UsageError(
-            f"--format c takes all arguments in each call, and {path.name} has the "
-            f"weights of {', '.join(bound)}",
-            hint="export the program without weights, and pass them from their file",
-        )
     with tempfile.TemporaryDirectory() as folder:
         program = _described(path, options.target, Path(folder))
     check_folder(output)
@@ -84,17 +78,21 @@ def _runtime_file(name: str) -> str:
 
 def _described(path: Path, target: olympus.Target | None, folder: Path) -> CProgram:
     """Return the description of the program of a bundle; `folder` is for parts of it."""
-    if not is_for_several_sizes(path):
-        return c_program(path, [(None, load(path, native=False))], target=target)
-    rows = buckets_of(path)
-    parts: list[tuple[str | None, Bundle]] = []
-    with zipfile.ZipFile(path) as archive:  # verified above
+    stored, program = stored_arrays(path), extract_program(path, folder)
+    inner = None if program == path else program.name
+    if not is_for_several_sizes(program):
+        parts = [(inner, load(program, native=False))]
+        return c_program(path, parts, stored=stored, target=target)
+    rows = buckets_of(program)
+    parts = []
+    with zipfile.ZipFile(program) as archive:  # verified above
         for size in rows.sizes:
             name = rows.part(size)
             part = folder / f"{size}.olympus"
             part.write_bytes(archive.read(name))
-            parts.append((name, load(part, native=False)))
-    return c_program(path, parts, rows, target=target)
+            outer = name if inner is None else f"{inner}/{name}"
+            parts.append((outer, load(part, native=False)))
+    return c_program(path, parts, rows, stored=stored, target=target)
 
 
 def check_folder(output: Path) -> None:

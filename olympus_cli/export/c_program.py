@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import olympus
-from olympus.artifact import BucketManifest, Bundle, RowArray, StoredExecutable
+from olympus.artifact import BucketManifest, Bundle, RowArray, StoredArray, StoredExecutable
 from olympus.errors import ArtifactError
 from olympus.stages import ArgInfo
 from olympus_cli.export.plugins import Plugins, fitting_plugins
@@ -144,7 +144,8 @@ class CMember:
 class CExecutable:
     """An executable, with the arrays of its call and the manifest of its bundle.
 
-    `part` is the member with the bundle if that is in another one, for `rows` rows.
+    `part` is the member with the bundle if that is in another one, for `rows` rows. `stored` has
+    the position and the index of each input that is a stored array of the program.
     """
 
     part: str | None
@@ -153,6 +154,24 @@ class CExecutable:
     results: tuple[CArray, ...]
     member: CMember
     manifest: CMember
+    stored: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class CStored:
+    """An array in the bundle: its type, the index of its file, and its offset there."""
+
+    array: CArray
+    file: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class CFile:
+    """A file with arrays in the bundle, or in the bundle `part` within it."""
+
+    part: str | None
+    member: CMember
 
 
 @dataclass(frozen=True)
@@ -179,6 +198,8 @@ class CProgram:
     first_api: int
     last_api: int
     num_devices: int
+    files: tuple[CFile, ...]
+    stored: tuple[CStored, ...]
 
     @property
     def macro(self) -> str:
@@ -206,13 +227,14 @@ def c_program(
     parts: Sequence[tuple[str | None, Bundle]],
     rows: BucketManifest | None = None,
     *,
+    stored: Sequence[StoredArray] = (),
     target: olympus.Target | None = None,
 ) -> CProgram:
     """Return the description of the executables of a verified bundle at `path`.
 
     `parts` has its bundles, with the names of their members: one without a name, or with `rows` one
-    for each number of rows. The executable for `target` is described; without a target that for the
-    CPU, or the first for a GPU.
+    for each number of rows. `stored` are the arrays in the bundle. The executable for `target` is
+    described; without a target that for the CPU, or the first for a GPU.
 
     Raises:
         ArtifactError: C has no type for a dtype, the executable calls functions that no plugin
@@ -227,14 +249,16 @@ def c_program(
     name = f"{name}_" if name.lower() in _RESERVED else name
     plugins: Plugins = fitting_plugins(executable.backend, bundle.manifest.versions)
     sizes = (0,) if rows is None else rows.sizes
+    arrays = _StoredArrays(stored)
+    executables = tuple(
+        _c_executable(part, size, bundle, executable, name.upper(), rows, arrays)
+        for size, (part, bundle, executable) in zip(sizes, chosen, strict=True)
+    )
     return CProgram(
         name=name,
         title=title,
         bundle_name=path.name,
-        executables=tuple(
-            _c_executable(part, size, bundle, executable, name.upper(), rows)
-            for size, (part, bundle, executable) in zip(sizes, chosen, strict=True)
-        ),
+        executables=executables,
         symbol="" if rows is None else rows.symbol,
         splits=rows is not None and rows.oversize == "split",
         platform=_PLATFORMS[executable.backend],
@@ -245,7 +269,35 @@ def c_program(
         first_api=plugins.first_api,
         last_api=plugins.last_api,
         num_devices=bundle.num_devices,
+        files=tuple(arrays.files),
+        stored=tuple(arrays.arrays),
     )
+
+
+class _StoredArrays:
+    """The stored arrays that the executables of a program use, each once, and their files."""
+
+    def __init__(self, stored: Sequence[StoredArray]) -> None:
+        self._places = {x.name: x for x in stored}
+        self._indices: dict[str, int] = {}
+        self.arrays: list[CStored] = []
+        self.files: list[CFile] = []
+
+    def has(self, name: str) -> bool:
+        """Return True if an array has this name."""
+        return name in self._places
+
+    def index(self, array: CArray) -> int:
+        """Return the index of an array, which is added at its first use."""
+        if array.name not in self._indices:
+            place = self._places[array.name]
+            digest = bytes.fromhex(place.record.sha256)
+            file = CFile(place.part, CMember(place.file, place.record.size, digest))
+            if file not in self.files:
+                self.files.append(file)
+            self._indices[array.name] = len(self.arrays)
+            self.arrays.append(CStored(array, self.files.index(file), place.offset))
+        return self._indices[array.name]
 
 
 def _executable(bundle: Bundle, target: olympus.Target | None) -> StoredExecutable:
@@ -272,9 +324,18 @@ def _c_executable(
     executable: StoredExecutable,
     prefix: str,
     rows: BucketManifest | None,
+    stored: _StoredArrays,
 ) -> CExecutable:
     member, content = bundle.manifest.members[executable.member], bundle.manifest_bytes
     arguments, results = _arrays(bundle, executable, prefix, rows)
+    constants = [
+        _array(x, f"constant_{i}", "", None)
+        for i, x in enumerate(bundle.manifest.constants_for(executable.backend))
+    ]
+    inputs = [*constants, *arguments]
+    is_stored = [i < len(constants) or stored.has(x.name) for i, x in enumerate(inputs)]
+    passed = [x for x, bound in zip(inputs, is_stored, strict=True) if not bound]
+    arguments = tuple(passed)
     return CExecutable(
         part,
         size,
@@ -282,6 +343,7 @@ def _c_executable(
         results,
         CMember(executable.member, member.size, bytes.fromhex(member.sha256)),
         CMember("manifest.json", len(content), hashlib.sha256(content).digest()),
+        tuple((i, stored.index(x)) for i, x in enumerate(inputs) if is_stored[i]),
     )
 
 

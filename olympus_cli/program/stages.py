@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import olympus
 from olympus.errors import BackendError, DeviceMemoryError, UsageError
 from olympus.sharding import MOST_DEVICES, expect_devices
-from olympus.stages import ArgInfo
+from olympus.stages import ArgInfo, Constants
 from olympus_cli.faults.blame import is_users
 from olympus_cli.frontends.loading import load_target
 from olympus_cli.frontends.program_source import ProgramSource
@@ -141,6 +141,7 @@ class Program:
         self.warnings: list[str] = []
         self.traced: Any = None
         self.has_stacks = False
+        self.constants: Constants = "store"
         self.clock = clock or Stopwatch()
         self._on_stage = on_stage
 
@@ -154,13 +155,15 @@ class Program:
         labels: Collection[str] | None = None,
         stacks: bool = False,
         keeps_sizes: bool = False,
+        self_contained: bool = False,
     ) -> Program:
         """Return the program of a target, after its stages up to and including `until`.
 
         It is lowered for each backend of the target, or only for those in `labels`. With `stacks`
         it is traced with the call stack of each operation. It is compiled for the backends whose
         compiler is installed, after its `trips` are checked. Symbolic sizes get the values of the
-        target, unless with `keeps_sizes`.
+        target, unless with `keeps_sizes`. Large constants are arguments of the lowered programs,
+        and in these if `self_contained` is True.
 
         Raises:
             OlympusError: an error of a stage.
@@ -172,6 +175,7 @@ class Program:
         with clock.part("load"):
             source = load_target(spec, keeps_sizes=keeps_sizes)
         program = cls(source, on_stage, clock)
+        program.constants = "embed" if self_contained else "store"
         program.trace(stacks=stacks)
         if until != "trace":
             program.lower(labels)
@@ -206,7 +210,10 @@ class Program:
             start = time.perf_counter()
             with self._recorded_warnings(), olympus.source_root(self.spec.root):
                 lowered = self.traced.lower(
-                    backend, repeats=self.spec.repeats, linalg=self.spec.linalg
+                    backend,
+                    repeats=self.spec.repeats,
+                    linalg=self.spec.linalg,
+                    constants=self.constants,
                 )
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
@@ -221,7 +228,7 @@ class Program:
             other.trace(stacks=True)
         else:
             other.traced, other.has_stacks = self.traced, self.has_stacks
-        other.warnings = self.warnings
+        other.warnings, other.constants = self.warnings, self.constants
         other.lower(labels)
         return other
 

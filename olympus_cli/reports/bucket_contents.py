@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from olympus.artifact import BucketManifest, WeightManifest
+from olympus.artifact import CONSTANTS, BucketManifest, WeightManifest
 from olympus_cli.reports.bundle_text import Table
 from olympus_cli.text.units import byte_size
 
@@ -58,6 +58,8 @@ def bucket_lines(manifest: BucketManifest, file: str, size: int) -> Iterator[str
     larger = treatments[manifest.oversize]
     yield f"  {'function':<17} {manifest.function}"
     yield f"  {'rows':<17} {manifest.symbol}, {most}; more are {larger}"
+    if (constants := manifest.members.get(CONSTANTS)) is not None:
+        yield f"  {'constants':<17} {byte_size(constants.size)} in {CONSTANTS}, for all sizes"
 
 
 def bucket_tables(manifest: BucketManifest) -> Iterator[Table]:

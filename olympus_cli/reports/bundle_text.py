@@ -76,13 +76,15 @@ def head_lines(contents: BundleContents, bundle: Bundle) -> Iterator[str]:
 
 
 def tables(contents: BundleContents, bundle: Bundle) -> Iterator[Table]:
-    """Yield the tables of arguments, results, executables and members."""
+    """Yield the tables of arguments, results, constants, executables and members."""
     signature = bundle.manifest.signature
     if signature.arguments:
         rows = [(*_array(a), "yes" if a.donated else "no") for a in signature.arguments]
         yield ("argument", "type", "size", "donated"), rows
     if signature.results:
         yield ("result", "type", "size"), [_array(result) for result in signature.results]
+    if bundle.manifest.constants:
+        yield ("constant", "type", "size", "backends"), [*_constants(bundle.manifest)]
     if bundle.executables:
         fits = {fit.member: fit.misfit for fit in contents.executables}
         yield (
@@ -94,6 +96,19 @@ def tables(contents: BundleContents, bundle: Bundle) -> Iterator[Table]:
         )
     members = sorted(bundle.manifest.members.items())
     yield ("member", "bytes", "SHA-256"), [(name, x.size, x.sha256) for name, x in members]
+
+
+def _constants(manifest: Manifest) -> Iterator[tuple[object, ...]]:
+    """Yield the SHA-256, the type, the size and the backends of each constant that is stored."""
+    backends: dict[str, list[str]] = {}
+    arrays = {}
+    for backend, group in manifest.constants.items():
+        for array in group:
+            backends.setdefault(array.name, []).append(backend)
+            arrays[array.name] = array
+    for name, array in sorted(arrays.items(), key=lambda item: (-item[1].bytes, item[0])):
+        _, type_text, size = _array(array)
+        yield name, type_text, size, ", ".join(dict.fromkeys(backends[name]))
 
 
 def feature_lines(manifest: Manifest) -> Iterator[str]:

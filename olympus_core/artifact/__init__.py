@@ -8,6 +8,7 @@ from olympus_bundle.manifest import SCHEMA_VERSION, Member
 from olympus_bundle.signatures import PublicKey
 from olympus_core.artifact.buckets import all_sizes_of, buckets_of, join_buckets
 from olympus_core.artifact.bundle import Bundle, load, sign, update_sources
+from olympus_core.artifact.constants import part_digest
 from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
@@ -20,6 +21,7 @@ from olympus_core.artifact.signing import (
     sign_result,
     verify_result,
 )
+from olympus_core.artifact.stored_arrays import StoredArray, stored_arrays
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.artifact.symbolic import join_symbolic, symbolic_of
 from olympus_core.artifact.weights import (
@@ -42,6 +44,7 @@ __all__ = [
     "PublicKey",
     "Signature",
     "SignatureState",
+    "StoredArray",
     "StoredExecutable",
     "all_sizes_of",
     "arguments_with_weights",
@@ -55,9 +58,11 @@ __all__ = [
     "load",
     "manifest_schema",
     "new_key",
+    "part_digest",
     "save",
     "sign",
     "sign_result",
+    "stored_arrays",
     "symbolic_of",
     "update_sources",
     "verify_result",

@@ -15,6 +15,7 @@ from olympus_core.artifact.reading import StagesReader
 from olympus_core.base.avals import shaped
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.mlir import bindings as mlir
+from olympus_core.stages.interface import ArgInfo
 from olympus_core.xla.runtime.program_formats import refined
 
 
@@ -53,30 +54,31 @@ def _refined(file: BundleFile, symbolic: SymbolicManifest, sizes: Mapping[str, i
     part = first_program(file, StagesReader())
     first: Any = program_manifest(part)
     try:
-        arguments, results = (
-            tuple([replace(x, shape=s.at(sizes)) for x, s in zip(arrays, shapes, strict=True)])
-            for arrays, shapes in (
-                (first.signature.arguments, symbolic.arguments),
-                (first.signature.results, symbolic.results),
-            )
-        )
+        signature: Any = symbolic.signature_at(first.signature, sizes)
     except ValueError:
         raise ArtifactError(f"{file.path} cannot be used: its bundles have other arrays") from None
+    pairs = zip(signature.arguments, symbolic.arguments, strict=True)
     types = {
         i: shaped(x.shape, x.dtype, x.weak_type)
-        for i, (x, s) in enumerate(zip(arguments, symbolic.arguments, strict=True))
+        for i, (x, s) in enumerate(pairs)
         if any(not isinstance(n, int) for n in s.shape)
     }
     views = {n: v for n, v in part.members.views.items() if not n.startswith("executables/")}
-    for member in set(symbolic.programs.values()):
-        module = mlir.parsed(file.members[member], f"the program of {file.path}")
-        content = mlir.portable(refined(module, types, f"the program of {file.path}"))
-        views[member] = memoryview(content)
+    constants = {
+        backend: tuple([ArgInfo(x.shape, x.dtype, name=x.name) for x in group])
+        for backend, group in symbolic.constants.items()
+    }
+    for member, backend in {m: backend for backend, m in symbolic.programs.items()}.items():
+        count, what = len(constants.get(backend, ())), f"the program of {file.path}"
+        module = mlir.parsed(file.members[member], what)
+        module = refined(module, {count + i: x for i, x in types.items()}, what)
+        views[member] = memoryview(mlir.portable(module))
     manifest = replace(
         first,
-        signature=replace(first.signature, arguments=arguments, results=results),
+        signature=signature,
         programs=symbolic.programs,
         executables=(),
+        constants=constants,
         members={n: Member(hashlib.sha256(v).hexdigest(), len(v)) for n, v in views.items()},
     )
     return replace(part, manifest=manifest, members=Members(views))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,12 +10,12 @@ from typing import Any
 
 from olympus_bundle.buckets import ALL_SIZES, OVERSIZE, BucketManifest, RowArray
 from olympus_bundle.bundle_file import read_bundle, read_member
-from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.manifest import MANIFEST
 from olympus_bundle.signatures import PublicKey, public_keys
 from olympus_bundle.symbolic.manifest import SymbolicManifest
 from olympus_core.artifact import container
 from olympus_core.artifact.bundle import Bundle, load
-from olympus_core.artifact.jsontext import indented
+from olympus_core.artifact.constants import manifest_bytes, member_records, parts_of
 from olympus_core.artifact.symbolic import symbolic_of
 from olympus_core.base.errors import ArtifactError, UsageError
 
@@ -83,14 +82,13 @@ def join_buckets(
     )
     if oversize == "split":
         _check_joined(manifest)
-    members = {manifest.part(size): Path(parts[size]).read_bytes() for size in sizes}
+    paths = [(manifest.part(size), Path(parts[size])) for size in sizes]
     if all_sizes is not None:
         _check_all_sizes(manifest, all_sizes)
-        members[ALL_SIZES] = Path(all_sizes).read_bytes()
-    records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
-    joined = replace(manifest, members=records)
-    content = f"{indented(joined.to_data(), sort_keys=True)}\n".encode("ascii")
-    container.write(Path(path), {**members, MANIFEST: content})
+        paths.append((ALL_SIZES, Path(all_sizes)))
+    members = parts_of(paths).all_members()
+    joined = replace(manifest, members=member_records(members))
+    container.write(Path(path), {**members, MANIFEST: manifest_bytes(joined)})
     return joined
 
 

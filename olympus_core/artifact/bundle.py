@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from olympus_bundle.bundle_file import OLYMPUSPR, program_manifest, read_bundle
+from olympus_bundle.bundle_file import OLYMPUSPR, BundleFile, program_manifest, read_bundle
+from olympus_bundle.constants import constants_of
 from olympus_bundle.host import Host
 from olympus_bundle.host_functions import (
     Functions,
@@ -37,6 +38,7 @@ from olympus_core.artifact.saving import sources_member
 from olympus_core.artifact.shardings import StoredShardings, tiling
 from olympus_core.artifact.signing import SignatureState, signature_state, signed
 from olympus_core.base.errors import ArtifactError, CompileError
+from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.placement.sharding import Tiling
 from olympus_core.stages import stages
 
@@ -64,6 +66,7 @@ class Bundle:
     trusted: bool = False
     manifest_bytes: bytes = field(default=b"", repr=False)  # as they are in the file
     signature: bytes | None = field(default=None, repr=False)  # the member, None if unsigned
+    file: BundleFile | None = field(default=None, repr=False)  # it has the constants
 
     def __repr__(self) -> str:
         count = self.num_devices
@@ -93,6 +96,17 @@ class Bundle:
         """
         keys = () if trust is None else public_keys(trust)
         return signature_state(self.manifest_bytes, self.signature, keys)
+
+    def constants(self, backend: str = "cpu") -> HiddenArguments:
+        """Return the large constants of the program for a backend, in the mapped file.
+
+        Raises ArtifactError if they are absent or damaged.
+
+        >>> load("f.olympus").constants().bytes
+        0
+        """
+        stored = [] if self.file is None else constants_of(self.file, backend)
+        return HiddenArguments([array for _, array in stored])
 
     def misfit(self, executable: StoredExecutable) -> str | None:
         """Return the reason why an executable cannot run on this machine; None if it can.
@@ -236,7 +250,8 @@ class Bundle:
           ArtifactError: the StableHLO cannot be read, or has other arguments or results.
         """
         program = self.stablehlo(backend)
-        self._checked(lambda: check_program(self.manifest.signature, program, self.num_devices))
+        signature, constants = self.manifest.signature, self.manifest.constants_for(backend)
+        self._checked(lambda: check_program(signature, program, self.num_devices, constants))
 
     def _program(
         self,
@@ -246,15 +261,16 @@ class Bundle:
         shardings: StoredShardings | None,
     ) -> stages.Compiled:
         """Return the program of an executable on devices, with the stored shardings."""
-        signature, interface = self.manifest.signature, self.interface
+        signature, interface, backend = self.manifest.signature, self.interface, target.backend
+        infos, constants = self.manifest.constants_for(backend), self.constants(backend)
         if devices is None or shardings is None:
-            check_executable(signature, executable)
+            check_executable(signature, executable, constants=infos)
             if target.backend == "cpu" or not isinstance(executable, xla.Executable):
-                return BundledProgram(signature, interface, executable, target)
+                return BundledProgram(signature, interface, executable, target, None, constants)
             program = on_one_device(self.manifest, executable, target)
         else:
             program = placed(self.manifest, shardings, executable, devices)
-        return BundledShardedProgram(signature, interface, program, target)
+        return BundledShardedProgram(signature, interface, program, target, None, constants)
 
     def _known(self, target: xla.Target) -> xla.Target:
         """Return the target if its device is built in, has figures, or has an executable."""
@@ -412,7 +428,7 @@ def load(
     manifest = program_manifest(file)
     assert isinstance(manifest, Manifest)
     trusted, content = keys is not None, file.manifest_bytes
-    return Bundle(path, manifest, file.members, native, trusted, content, file.signature)
+    return Bundle(path, manifest, file.members, native, trusted, content, file.signature, file)
 
 
 def sign(

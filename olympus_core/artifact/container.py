@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from olympus_bundle.manifest import CONSTANTS
 from olympus_core.artifact.files import write_whole
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that the format has
 _READABLE_FILE = 0o644 << 16
-#: Weights begin at a multiple of these bytes, so that they can be used without a copy.
+#: Arrays begin at a multiple of these bytes, so that they can be used without a copy.
 ALIGNMENT = 64
 _LOCAL_HEADER = 30  # bytes, before the name and the extra fields
 _FIELD_HEADER = 4  # bytes, of an extra field
@@ -33,7 +34,7 @@ def write(file: Path | BinaryIO, members: Mapping[str, bytes]) -> None:
     Raises:
       UsageError: the folder is missing or not writable, or the path is a folder.
     """
-    content = _packed(members)
+    content = zip_content(members)
     if isinstance(file, Path):
         write_whole(file, content)
     else:
@@ -46,13 +47,23 @@ def _padding(start: int) -> bytes:
     return struct.pack("<HH", _PADDING_FIELD, length) + bytes(length)
 
 
-def _packed(members: Mapping[str, bytes]) -> bytes:
+def _has_arrays(content: bytes) -> bool:
+    """Return True for a bundle with arrays, which is itself a member."""
+    return content.startswith(b"PK") and CONSTANTS.encode() in content
+
+
+def zip_content(members: Mapping[str, bytes]) -> bytes:
+    """Return the content of a file with the given members.
+
+    >>> zip_content({"a": b"1"})[:2]
+    b'PK'
+    """
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, content in sorted(members.items()):
             info = zipfile.ZipInfo(name, _EPOCH)
             info.create_system, info.external_attr = 3, _READABLE_FILE
-            if name.endswith(".safetensors"):
+            if name.endswith(".safetensors") or _has_arrays(content):
                 info.extra = _padding(file.tell() + _LOCAL_HEADER + len(name.encode()))
             archive.writestr(info, content)
     return file.getvalue()

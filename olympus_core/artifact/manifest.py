@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from olympus_bundle import manifest as records
 from olympus_bundle.host_functions import HostFunction
-from olympus_bundle.manifest import ARRAY_FIELDS, SCHEMA_VERSION, ArrayInfo
+from olympus_bundle.manifest import ARRAY_FIELDS, CONSTANTS_VERSION, SCHEMA_VERSION, ArrayInfo
 from olympus_core import xla
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
@@ -87,6 +88,7 @@ class Manifest(records.Manifest):
     executables: tuple[StoredExecutable, ...]
     placement: StoredPlacement | None
     callbacks: tuple[HostFunction, ...]
+    constants: Mapping[str, tuple[ArgInfo, ...]]
 
     @property
     def num_devices(self) -> int:
@@ -96,17 +98,20 @@ class Manifest(records.Manifest):
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data in the form of `bundle.schema.json`.
 
-        Fields that only programs of several devices, or with calls of Python functions, have are
-        omitted for others, so that older readers accept them.
+        Fields that only programs of several devices, with calls of Python functions or with
+        constants have are omitted for others, so that older readers accept them.
         """
         data = {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": CONSTANTS_VERSION if self.constants else SCHEMA_VERSION,
             **vars(self),
             "signature": self.signature.to_data(),
             "executables": [self._executable(stored) for stored in self.executables],
             "members": {name: vars(member).copy() for name, member in self.members.items()},
         }
-        del data["placement"], data["callbacks"]
+        del data["placement"], data["callbacks"], data["constants"]
+        if self.constants:
+            constants = self.constants.items()
+            data["constants"] = {backend: list(map(_type, group)) for backend, group in constants}
         if self.callbacks:
             data["callbacks"] = [_callback(function) for function in self.callbacks]
         if self.placement is not None:

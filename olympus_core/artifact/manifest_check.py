@@ -24,21 +24,28 @@ from olympus_core.stages.interface import ArgInfo
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
 
 
-def check_program(signature: Signature, content: bytes, num_devices: int = 1) -> None:
+def check_program(
+    signature: Signature,
+    content: bytes,
+    num_devices: int = 1,
+    constants: Sequence[ArgInfo] = (),
+) -> None:
     """Compare a signature, and a number of devices, with a portable StableHLO program.
+
+    `constants` are the arguments of the program before those of the signature.
 
     Raises:
       ArtifactError: when they differ in number, shape, dtype or donation, or the program cannot
         be read or is for another number of devices.
     """
-    entry = mlir.read_entry(content)
+    entry, arguments = mlir.read_entry(content), (*constants, *signature.arguments)
     for kind, arrays, types in (
-        ("argument", signature.arguments, entry.arguments),
+        ("argument", arguments, entry.arguments),
         ("result", signature.results, entry.results),
     ):
         declared = [mlir.tensor_type(array.aval) for array in arrays]
         compare_types(kind, "StableHLO", arrays, declared, types)
-    for i, argument in enumerate(signature.arguments):
+    for i, argument in enumerate(arguments):
         if argument.donated != (i in entry.donated):
             _refuse_donation(argument.name, argument.donated, "StableHLO")
     _check_devices(entry, num_devices)
@@ -62,14 +69,21 @@ def _check_devices(entry: mlir.EntrySignature, num_devices: int) -> None:
 
 
 def check_shardings(
-    signature: Signature, stored: StoredShardings, executable: AnyExecutable, num_devices: int
+    signature: Signature,
+    stored: StoredShardings,
+    executable: AnyExecutable,
+    num_devices: int,
+    num_constants: int = 0,
 ) -> None:
     """Compare the shardings of arguments and results in a manifest with an executable's.
+
+    The first `num_constants` arguments of the executable are constants, and not compared.
 
     Raises:
       ArtifactError: one differs, or the executable is not of several devices.
     """
     arguments, results = executable.shardings()
+    arguments = None if arguments is None else arguments[num_constants:]
     for faults in (
         _splits("argument", signature.arguments, stored.arguments, arguments, num_devices),
         _splits("result", signature.results, stored.results, results, num_devices),
@@ -105,8 +119,9 @@ def check_executable(
     signature: Signature,
     executable: AnyExecutable,
     shardings: tuple[Sequence[Sharding], Sequence[Sharding]] | None = None,
+    constants: Sequence[ArgInfo] = (),
 ) -> None:
-    """Compare a signature with the types of an executable.
+    """Compare a signature with the types of an executable, which takes `constants` first.
 
     `shardings` are those of arguments and results of a program of several devices: each device has
     a part of every array.
@@ -117,7 +132,7 @@ def check_executable(
     types = executable.types()
     arguments, results = shardings or (None, None)
     for kind, arrays, actual, split in (
-        ("argument", signature.arguments, types.arguments, arguments),
+        ("argument", (*constants, *signature.arguments), types.arguments, arguments),
         ("result", signature.results, types.results, results),
     ):
         shapes = [array.shape for array in arrays]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_bundle.host import Host
-from olympus_bundle.manifest import ARRAY_FIELDS, SCHEMA_VERSION, Member
+from olympus_bundle.manifest import ARRAY_FIELDS, CONSTANTS_VERSION, SCHEMA_VERSION, Member
 from olympus_bundle.tree import PARTS
 from olympus_core import xla
 from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
@@ -65,6 +65,12 @@ _CONSTRAINTS: SchemaConstraints = {
             "description": "The Python functions that the program calls, by index.",
             **_array(_ref("callback")),
         },
+        "constants": {
+            "description": "For each lowered backend, the arrays of constants.safetensors that the "
+            "program takes before the arguments of a call; the name of each is its SHA-256.",
+            "type": "object",
+            "additionalProperties": _array(_ref("result")),
+        },
     },
     Signature: {
         "arguments": _array(_ref("argument")),
@@ -108,14 +114,17 @@ def manifest_schema() -> _Schema:
     'manifest.json of an .olympus bundle'
     """
     schemas = RecordSchemas(constraints=_CONSTRAINTS, names=_NAMES)
-    manifest = schemas.record(Manifest, optional=["placement", "callbacks"])
+    manifest = schemas.record(Manifest, optional=["placement", "callbacks", "constants"])
     executable = schemas.record(StoredExecutable, optional=["topology", "shardings"])
     return {
         "$schema": SCHEMA_DIALECT,
         "title": "manifest.json of an .olympus bundle",
         **manifest,
         "required": ["schema_version", *manifest["required"]],
-        "properties": {"schema_version": {"const": SCHEMA_VERSION}, **manifest["properties"]},
+        "properties": {
+            "schema_version": {"enum": [SCHEMA_VERSION, CONSTANTS_VERSION]},
+            **manifest["properties"],
+        },
         "$defs": {
             **schemas.definitions,
             "executable": executable,

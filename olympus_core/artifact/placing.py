@@ -10,11 +10,13 @@ from olympus_core.artifact.manifest_check import AnyExecutable, check_executable
 from olympus_core.artifact.shardings import StoredShardings, put_on_devices
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import BackendError, UsageError
+from olympus_core.execution.hidden_arguments import shifted_entry
 from olympus_core.execution.spmd import (
     Placement,
     ShardedProgram,
     on_devices,
     on_first_device,
+    whole_on_mesh,
     with_shardings,
 )
 from olympus_core.lowering.entry import EntryAttributes
@@ -24,6 +26,7 @@ from olympus_core.placement.sharding import (
     NamedSharding,
     Sharding,
 )
+from olympus_core.stages.interface import ArgInfo
 
 
 def chosen_devices(
@@ -83,7 +86,8 @@ def placed(
         differ from the signature.
     """
     signature, placement = manifest.signature, manifest.placement
-    check_shardings(signature, stored, executable, len(devices))
+    constants = manifest.constants_for(executable.target.backend)
+    check_shardings(signature, stored, executable, len(devices), len(constants))
     entry = EntryAttributes(
         manifest.function,
         donated=_donated(signature),
@@ -92,9 +96,12 @@ def placed(
     )
     meshes = placement.meshes if placement is not None else ()
     where = Placement(devices, len(devices), tuple(_whole(mesh, devices) for mesh in meshes))
-    program = with_shardings(executable, _avals(signature), entry, where, entry.in_shardings)
+    entry = shifted_entry(entry, len(constants), whole_on_mesh(where))
+    program = with_shardings(
+        executable, _avals(signature, constants), entry, where, entry.in_shardings
+    )
     shardings = program.in_shardings, program.out_shardings
-    check_executable(signature, executable, shardings)
+    check_executable(signature, executable, shardings, constants)
     return program
 
 
@@ -102,18 +109,24 @@ def on_one_device(
     manifest: Manifest, executable: AnyExecutable, target: xla.Target
 ) -> ShardedProgram:
     """Return the program of an executable for one accelerator on the first one of this machine."""
-    signature = manifest.signature
+    signature, constants = manifest.signature, manifest.constants_for(target.backend)
     entry = EntryAttributes(manifest.function, donated=_donated(signature))
-    return with_shardings(executable, _avals(signature), entry, on_first_device(target), ())
+    entry = shifted_entry(entry, len(constants))
+    return with_shardings(
+        executable, _avals(signature, constants), entry, on_first_device(target), ()
+    )
 
 
 def _donated(signature: Signature) -> frozenset[int]:
     return frozenset([i for i, a in enumerate(signature.arguments) if a.donated])
 
 
-def _avals(signature: Signature) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
-    """Return the types of the arguments and of the results."""
-    return tuple([x.aval for x in signature.arguments]), tuple([x.aval for x in signature.results])
+def _avals(
+    signature: Signature, constants: Sequence[ArgInfo]
+) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
+    """Return the types of the constants and arguments, and those of the results."""
+    arguments = (*constants, *signature.arguments)
+    return tuple([x.aval for x in arguments]), tuple([x.aval for x in signature.results])
 
 
 def _whole(mesh: AbstractMesh, devices: tuple[xla.Device, ...]) -> Sharding:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from olympus_bundle.bundle_file import OLYMPUSPR
 from olympus_bundle.host import Host
-from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.manifest import MANIFEST
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
 from olympus_core.artifact.callbacks import callbacks_of
+from olympus_core.artifact.constants import constant_infos, constants_members, member_records
 from olympus_core.artifact.manifest import Manifest, Signature, StoredExecutable
 from olympus_core.artifact.shardings import (
     StoredPlacement,
@@ -29,6 +30,7 @@ from olympus_core.artifact.shardings import (
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError
+from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.placement.sharding import Sharding
 from olympus_core.stages import stages
 from olympus_runtime.version import __version__
@@ -81,11 +83,14 @@ def save(
     where, program_members = _programs(programs, root, sources or {})
     placement = _placement(programs, executables)
     stored = [_stored(e, has_shardings=placement is not None) for e in executables]
+    constants = _constants(programs, executables)
     members = {
         **program_members,
         **_executable_members(stored, executables, serialized or {}),
         OLYMPUSPR: f"{olympuspr_text.rstrip()}\n".encode(),
     }
+    pairs = [zip(x.digests, x.arrays, strict=True) for x in constants.values()]
+    members |= constants_members(dict(chain.from_iterable(pairs)))
     manifest = Manifest(
         name=name,
         entry=entry,
@@ -95,9 +100,10 @@ def save(
         compiler_options=xla.checked_options(compiler_options),
         programs=where,
         executables=tuple(stored),
-        members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
+        members=member_records(members),
         placement=placement,
         callbacks=callbacks_of(programs),
+        constants={backend: constant_infos(x) for backend, x in constants.items()},
     )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
 
@@ -128,6 +134,29 @@ def _executable_members(
         content = serialized.get(executable.target)
         members[record.member] = executable.serialize() if content is None else content
     return members
+
+
+def _constants(
+    programs: Sequence[stages.Lowered], executables: Sequence[stages.Compiled]
+) -> dict[str, HiddenArguments]:
+    """Return the constants of each backend's program; raise UsageError if its executable differs.
+
+    Nothing is returned if no program has constants that are stored apart.
+    """
+    first = programs[0].constants
+    constants: dict[str, HiddenArguments] = {}
+    for stage in programs:
+        constants.setdefault(stage.target.backend, stage.constants)
+    for executable in executables:
+        own, lowered = executable.constants, constants.get(executable.target.backend, first)
+        if own.digests != lowered.digests:
+            raise UsageError(
+                f"the stages in a bundle must have the same constants, and '{executable.fun_name}' "
+                f"was compiled with {len(own)} and lowered with {len(lowered)} that are stored "
+                "apart, or with other values",
+                hint='lower it once, with constants="store" or with "embed"',
+            )
+    return constants if any(x.arrays for x in constants.values()) else {}
 
 
 def _sequence(stage: _T | Sequence[_T]) -> list[_T]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from olympus_bundle.bundle_file import read_bundle
-from olympus_bundle.manifest import MANIFEST, Member
+from olympus_bundle.manifest import MANIFEST, ArrayInfo
 from olympus_bundle.signatures import PublicKey, public_keys
 from olympus_bundle.symbolic.manifest import SymbolicManifest, part_name
 from olympus_bundle.symbolic.sizes import Expression, SizeConstraint, SymbolicShape
 from olympus_core.artifact import container
 from olympus_core.artifact.bundle import load
-from olympus_core.artifact.jsontext import indented
+from olympus_core.artifact.constants import (
+    constant_infos,
+    manifest_bytes,
+    member_records,
+    parts_of,
+)
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import ArtifactError, UsageError
@@ -61,14 +65,19 @@ def join_symbolic(
         programs=programs,
         sizes=tuple({name: sizes[name] for name in variables} for sizes, _ in parts),
         members={},
+        constants=_constants(stages),
     )
     for sizes, (_, part) in zip(manifest.sizes, parts, strict=True):
         _check_part(manifest, sizes, part)
-        members[part_name(sizes)] = Path(part).read_bytes()
-    records = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
-    joined = SymbolicManifest(**{**vars(manifest), "members": records})
-    content = f"{indented(joined.to_data(), sort_keys=True)}\n".encode("ascii")
-    container.write(Path(path), {**members, MANIFEST: content})
+    files = [Path(part) for _, part in parts]
+    paths = zip(map(part_name, manifest.sizes), files, strict=True)
+    joined_parts = parts_of(paths)
+    for stage in stages:
+        own = stage.constants
+        joined_parts.constants.update(zip(own.digests, own.arrays, strict=True))
+    members |= joined_parts.all_members()
+    joined = SymbolicManifest(**{**vars(manifest), "members": member_records(members)})
+    container.write(Path(path), {**members, MANIFEST: manifest_bytes(joined)})
     return joined
 
 
@@ -103,6 +112,14 @@ def _programs(stages: Sequence[Lowered]) -> tuple[dict[str, str], dict[str, byte
         name = f"program.{backend}.stablehlo.bc" if names else "program.stablehlo.bc"
         where.setdefault(backend, names.setdefault(content, name))
     return where, {name: content for content, name in names.items()}
+
+
+def _constants(stages: Sequence[Lowered]) -> dict[str, tuple[ArrayInfo, ...]]:
+    """Return the constants of each backend's program; nothing if no program has constants."""
+    groups: dict[str, tuple[ArrayInfo, ...]] = {
+        stage.target.backend: constant_infos(stage.constants) for stage in reversed(stages)
+    }
+    return groups if any(groups.values()) else {}
 
 
 def _shapes(names: Sequence[str], avals: Sequence[ShapedArray]) -> tuple[SymbolicShape, ...]:

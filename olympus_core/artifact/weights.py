@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from olympus_bundle.bundle_file import (
     first_program,
@@ -20,12 +17,11 @@ from olympus_bundle.bundle_file import (
 from olympus_bundle.manifest import MANIFEST, Member
 from olympus_bundle.signatures import PublicKey, public_keys
 from olympus_bundle.weight_bundles import PROGRAM, WEIGHTS, WeightManifest
-from olympus_bundle.weights import DTYPES, bound_values, read_weights, weights_in
+from olympus_bundle.weights import bound_values, read_weights, weights_in
 from olympus_core.artifact import container
 from olympus_core.artifact.jsontext import indented
+from olympus_core.artifact.safetensors import safetensors
 from olympus_core.base.errors import ArtifactError
-
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def join_weights(
@@ -141,22 +137,3 @@ def digest_of_files(files: Sequence[str | os.PathLike[str]]) -> str:
         with open(file, "rb") as content:
             total.update(hashlib.file_digest(content, "sha256").digest())
     return total.hexdigest()
-
-
-def safetensors(arrays: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
-    """Return the content of a .safetensors file; the largest arrays are first, and aligned.
-
-    >>> safetensors({"x": np.ones(2, np.float32)})[-8:] == np.ones(2, np.float32).tobytes()
-    True
-    """
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].nbytes, item[0]))
-    header, at = dict[str, Any](), 0
-    for name, array in ordered:
-        offsets = [at, at + array.nbytes]
-        kind = _NAMES[array.dtype.name]
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
-        at = offsets[1]
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-(len(text) + 8) % container.ALIGNMENT)
-    parts = [np.ascontiguousarray(array).tobytes() for _, array in ordered]
-    return len(text).to_bytes(8, "little") + text + b"".join(parts)

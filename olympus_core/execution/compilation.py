@@ -15,6 +15,13 @@ from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.blocks.inlining import without_blocks
 from olympus_core.blocks.outline import Block, blocks, outline
 from olympus_core.execution.channels_last import channels_last
+from olympus_core.execution.hidden_arguments import (
+    EMBEDDED,
+    NO_ARGUMENTS,
+    HiddenArguments,
+    Storage,
+    shifted_entry,
+)
 from olympus_core.execution.inspections import Inspected
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
@@ -51,7 +58,9 @@ class Origin(NamedTuple):
     no inspections, and its repeated blocks are nested programs. The compiler does not inline
     `blocks`. `has_forms` is True if the module has primitives in special forms for its target, and
     `has_shared_slices` if it has slices of arguments in the form of `lowering/slices.py`. `callees`
-    are the Python functions that the module calls.
+    are the Python functions that the module calls. `constants` are the values of the first
+    arguments of the module and of `program`, which `source` and `entry` do not have. `is_folded` is
+    True if operations on these were evaluated.
     """
 
     source: Olympuspr
@@ -63,6 +72,9 @@ class Origin(NamedTuple):
     has_forms: bool = False
     has_shared_slices: bool = False
     callees: tuple[AnyCallee, ...] = ()
+    constants: HiddenArguments = NO_ARGUMENTS
+    storage: Storage = EMBEDDED
+    is_folded: bool = False
 
     def inspected(self, module: Any) -> Inspected | None:
         """Return the module with the program that inspects arrays; None if it inspects none."""
@@ -81,16 +93,21 @@ class Origin(NamedTuple):
         `stacks` it is a second one too, with the calls that lead to each operation.
         """
         has_forms = self.has_forms or self.has_shared_slices
-        if not has_forms and not stacks:
+        if not has_forms and not stacks and not self.is_folded:
             return module
         entry = self.entry._replace(portable=self.entry.portable or has_forms, callers=stacks)
         # a block is one function for all its occurrences, and has no calls that lead to it
         repeats: Repeats = "off" if stacks else self.repeats
-        return lower(self.source, entry, self.target, repeats)[0]
+        storage = self.storage._replace(folds=False)
+        return lower(self.source, entry, self.target, repeats, storage)[0]
 
 
 def lower(
-    program: Olympuspr, entry: EntryAttributes, target: xla.Target, repeats: Repeats = "auto"
+    program: Olympuspr,
+    entry: EntryAttributes,
+    target: xla.Target,
+    repeats: Repeats = "auto",
+    storage: Storage = EMBEDDED,
 ) -> tuple[Any, Origin]:
     """Lower a program to a StableHLO module; return the module and its origin.
 
@@ -105,12 +122,16 @@ def lower(
     if any(a.is_symbolic for a in program.in_avals):
         # the forms for one platform depend on sizes
         entry, repeats = entry._replace(portable=True), "off"
-    source, outlined = program, tuple[Block, ...]()
+    source, own_entry, outlined = program, entry, tuple[Block, ...]()
     if has_inspections(program):
         program = simplify(without_inspections(program))
     is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
     reordered = channels_last(program) if is_for_one_cpu else program
     has_forms, program = reordered is not program, reordered
+    count = len(simplify(program).eqns) if storage.is_apart else 0
+    program, hidden = storage.hide(program, has_kernels=not has_forms)
+    is_folded = storage.folds and len(hidden) > 0 and len(program.eqns) < count
+    entry = shifted_entry(entry, len(hidden), storage.sharding, hidden.digests)
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, outlined = _with_blocks(program)
     else:
@@ -119,7 +140,18 @@ def lower(
     has_forms = has_forms or has_own
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
     return module, Origin(
-        source, entry, target, repeats, program, outlined, has_forms, is_shared, callees
+        source,
+        own_entry,
+        target,
+        repeats,
+        program,
+        outlined,
+        has_forms,
+        is_shared,
+        callees,
+        hidden,
+        storage,
+        is_folded,
     )
 
 

@@ -28,11 +28,13 @@ def program_data(
     args: Sequence[Any],
     out_tree: tree.PyTreeDef,
     out_avals: Sequence[ShapedArray],
+    hidden: tuple[xla.Buffer, ...] = (),
 ) -> Any:
     """Return the data of later calls with arguments of the same kind; None if Python makes these.
 
     `constants` precede the arguments, and `out_tree` is the structure of the results.  A constant
-    that is an array of the user may be deleted, of which jaxlib would not name the cause.
+    that is an array of the user may be deleted, of which jaxlib would not name the cause.  `hidden`
+    are buffers on the device that precede the constants.
     """
     device = executable.device
     if any(x.__class__ is DeviceArray for x in constants):
@@ -42,5 +44,5 @@ def program_data(
         if not is_here and not xla.is_direct(x):
             return None
     structure = xla.result_structure(out_tree, out_avals)
-    buffers = tuple([put_array(x, device=device).buffer for x in constants])
+    buffers = (*hidden, *[put_array(x, device=device).buffer for x in constants])
     return executable.direct_data(len(args), structure, out_avals, buffers)

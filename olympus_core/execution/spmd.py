@@ -405,6 +405,12 @@ def _is_that(first: tuple[NamedSharding, int], sharding: Sharding, ndim: int) ->
     return first[1] == ndim and first[0].is_equivalent_to(sharding, ndim)
 
 
+def whole_on_mesh(where: Placement | None) -> Sharding | None:
+    """Return the sharding of arrays that are whole on each device of a mesh; None without one."""
+    meshes = () if where is None else where.meshes
+    return NamedSharding(meshes[0], PartitionSpec()) if meshes else None
+
+
 def on_first_device(target: xla.Target) -> Placement:
     """Return the placement of a program of one device on the first one of a backend."""
     return Placement((xla.devices(target.backend)[0],), 1, ())

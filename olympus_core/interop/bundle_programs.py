@@ -12,6 +12,7 @@ from olympus_core.analysis.sources.places import nested_operations
 from olympus_core.artifact.bundle import Bundle
 from olympus_core.base.errors import ArtifactError
 from olympus_core.execution.compilation import Linalg, Repeats
+from olympus_core.execution.hidden_arguments import Constants, with_constants
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.module_devices import entry_shardings
 from olympus_core.interop.stablehlo_files import UnchangedProgram
@@ -61,6 +62,7 @@ class BundledSource(Traced):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
         linalg: Linalg = "auto",
+        constants: Constants = "embed",
     ) -> Lowered:
         """Lower the form of the target's backend; by default that of the bundle's first backend.
 
@@ -71,7 +73,7 @@ class BundledSource(Traced):
         """
         target = requested_target(target, lowering_platforms) or xla.Target(self._backend)
         form, calls = self._form(target.backend)
-        lowered = form.lower(target, repeats=repeats, linalg=linalg)
+        lowered = form.lower(target, repeats=repeats, linalg=linalg, constants=constants)
         if target.backend not in self._bundle.manifest.programs:
             self._check_moved(lowered.module, calls, target.backend)
         return lowered
@@ -92,21 +94,23 @@ class BundledSource(Traced):
         if form_and_calls is None:
             module = _module(self._bundle, backend)
             form_and_calls = self._forms[member] = (
-                self._raised(module),
+                self._raised(module, backend),
                 frozenset(_custom_calls(module)),
             )
         form, calls = copy.copy(form_and_calls[0]), form_and_calls[1]
         form.signature = self.signature  # `with_donations` may have changed it
         return form, calls
 
-    def _raised(self, module: ir.Module) -> Traced:
+    def _raised(self, module: ir.Module, backend: str) -> Traced:
+        constants = self._bundle.constants(backend)
         if self._as_is:
-            return UnchangedProgram(self.signature, module, "it is read with as_is")
+            return UnchangedProgram(self.signature, module, "it is read with as_is", constants)
         try:
             entry_shardings(module)
-            return Traced(self.signature, raise_module(module))
+            program = with_constants(raise_module(module), constants)
+            return Traced(self.signature, program)
         except UnraisableError as exc:
-            return UnchangedProgram(self.signature, module, str(exc))
+            return UnchangedProgram(self.signature, module, str(exc), constants)
 
     def _check_moved(self, module: ir.Module, calls: frozenset[str], backend: str) -> None:
         """Raise ArtifactError if a lowered program has a custom call of the bundle's backend."""

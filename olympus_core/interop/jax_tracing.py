@@ -13,6 +13,7 @@ from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.execution.compilation import Linalg, Repeats
+from olympus_core.execution.hidden_arguments import Constants
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.jax_modules import jax
 from olympus_core.interop.jax_shardings import (
@@ -107,13 +108,14 @@ class JaxTraced(Traced):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
         linalg: Linalg = "auto",
+        constants: Constants = "embed",
     ) -> Lowered:
         """Lower to StableHLO for a target, or for the first of `lowering_platforms`."""
         target = requested_target(target, lowering_platforms) or xla.Target("cpu")
         traced = self._on(xla.platform_of(target))
         if traced.signature.donated != self.signature.donated:  # `with_donations` added some
             traced = traced.with_donations(sorted(self.signature.donated))
-        return traced.lower(target, repeats=repeats, linalg=linalg)
+        return traced.lower(target, repeats=repeats, linalg=linalg, constants=constants)
 
 
 def trace(

@@ -15,6 +15,12 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.execution.compilation import Linalg, Repeats, checked_linalg, checked_repeats
+from olympus_core.execution.hidden_arguments import (
+    Constants,
+    HiddenArguments,
+    checked_constants,
+    with_constants,
+)
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.gspmd_shardings import replace_gspmd
 from olympus_core.interop.module_devices import (
@@ -25,6 +31,7 @@ from olympus_core.interop.module_devices import (
 from olympus_core.interop.shardy_in_hlo import restore_shardy
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.entry_constants import with_entry_constants
 from olympus_core.raising.raising import aval_of, raise_module
 from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.interface import Interface
@@ -46,13 +53,21 @@ class UnchangedProgram(Traced):
     """A program that is compiled as it was read, without simplification and outlining.
 
     `reason` is the reason why it has no Olympuspr, for messages. A program of several devices
-    declares a mesh.
+    declares a mesh. `constants` are the values of the first arguments of the module, which are not
+    in `signature`.
     """
 
-    def __init__(self, signature: Interface, module: Any, reason: str) -> None:
+    def __init__(
+        self,
+        signature: Interface,
+        module: Any,
+        reason: str,
+        constants: HiddenArguments | None = None,
+    ) -> None:
         self.signature = signature
         self.module = module
         self.reason = reason
+        self._constants = constants or HiddenArguments()
         self._where = declared_placement(signature, module)
 
     @property
@@ -67,7 +82,7 @@ class UnchangedProgram(Traced):
         Raises UsageError for a module that cannot be raised.
         """
         try:
-            return raise_module(self.module)
+            return with_constants(raise_module(self.module), self._constants)
         except UnraisableError as exc:
             raise UsageError(
                 f"'{self.fun_name}' cannot be verified operation by operation: {exc}"
@@ -83,12 +98,18 @@ class UnchangedProgram(Traced):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
         linalg: Linalg = "auto",
+        constants: Constants = "embed",
     ) -> Lowered:
         """Return the module as it was read, for a target: by default the CPU."""
         checked_repeats(repeats)
         checked_linalg(linalg)
+        checked_constants(constants)
         target = requested_target(target, lowering_platforms)
-        return Lowered(self.signature, self.module, target or xla.Target("cpu"), self._where)
+        module, hidden = self.module, self._constants
+        if constants == "embed" and len(hidden):
+            module, hidden = with_entry_constants(module, hidden.arrays), HiddenArguments()
+        target = target or xla.Target("cpu")
+        return Lowered(self.signature, module, target, self._where, constants=hidden)
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
         """Return the cost of the program: see `Lowered.cost`."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
 
+#: The attribute of an argument that is a constant of the program, with its SHA-256.
+CONSTANT = "olympus.constant"
+
+
 class EntryAttributes(NamedTuple):
     """The attributes of the arguments and results of a module's entry function."""
 
@@ -38,6 +42,7 @@ class EntryAttributes(NamedTuple):
     #: the shardings of arguments and results of a program of several devices; None leaves one open
     in_shardings: Sequence[Sharding | None] = ()
     out_shardings: Sequence[Sharding | None] = ()
+    constants: Sequence[str] = ()  # the SHA-256 of each of the first arguments, if known
 
 
 def aliases(
@@ -89,6 +94,8 @@ def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: 
             attributes["tf.aliasing_output"] = mlir.i32_attr(entry.aliases[i])
         elif i in entry.donated:
             attributes["jax.buffer_donor"] = mlir.bool_attr(True)
+        if i < len(entry.constants):
+            attributes[CONSTANT] = mlir.string_attr(entry.constants[i])
         arguments.append(ir.DictAttr.get(attributes))
     function.arg_attrs = ir.ArrayAttr.get(arguments)
     infos = dict(_padded(entry.result_info, program.outvars))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +25,7 @@ from olympus_core.base.errors import (
 from olympus_core.base.permissions import check_execution
 from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
+from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.ir.tracer import Tracer
 from olympus_core.placement.layout import Format, row_major
@@ -120,11 +122,16 @@ class Compiled(Stage):
         executable: xla.Executable | xla.CompileOnlyExecutable,
         target: xla.Target,
         lowered: Lowered | None = None,
+        constants: HiddenArguments | None = None,
     ) -> None:
         super().__init__(signature)
         self.executable = executable
         self.target = target
         self._lowered = lowered
+        if constants is None:
+            constants = HiddenArguments() if lowered is None else lowered.constants
+        #: the values of the leading arguments of `executable`, which a call does not take
+        self.constants = constants
         avals, donated = signature.in_avals, signature.donated
         self._inputs = [_Input(a, i in donated) for i, a in enumerate(avals)]
         self._count = len(avals)
@@ -148,6 +155,8 @@ class Compiled(Stage):
             inputs = self._buffers(args, kwargs)
         if state.no_execution:
             check_execution(self.signature.name)
+        if self.constants.arrays:
+            inputs = [*self._constant_buffers(), *inputs]
         try:
             outs = self._run(inputs).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
@@ -158,6 +167,11 @@ class Compiled(Stage):
         if self._single_out:
             return DeviceArray(self._out_avals[0], outs[0])
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
+
+    def _constant_buffers(self) -> tuple[xla.Buffer, ...]:
+        """Return the buffers of the constants, which are on the device after the first call."""
+        device = self.executable.device if isinstance(self.executable, xla.Executable) else None
+        return self.constants.on(device)
 
     def _refused(
         self, error: OlympusError, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -397,9 +411,11 @@ class Compiled(Stage):
         from olympus_core.analysis.memory.memory import memory_of  # imported only if needed
 
         if self._memory is None:
-            names = self.signature.arg_names
+            names, constants = self.signature.arg_names, self.constants
             with gc_pause.paused():
-                self._memory = memory_of(self.executable, names, self.num_devices)
+                names = (*[f"constants[{i}]" for i in range(len(constants))], *names)
+                memory = memory_of(self.executable, names, self.num_devices, len(constants))
+                self._memory = memory.with_constants(constants.bytes)
         return self._memory
 
     def compiler_shardings(self) -> xla.SerializedShardings | None:
@@ -413,7 +429,10 @@ class Compiled(Stage):
         return self.executable.serialized_shardings() if self.num_devices > 1 else None
 
     def memory_analysis(self) -> xla.MemoryAnalysis:
-        """Return XLA's own figures of the memory that the program needs; `memory` has more."""
+        """Return XLA's own figures of the memory that the program needs; `memory` has more.
+
+        XLA counts constants that are stored apart as arguments.
+        """
         return self.executable.memory()
 
     def estimate(
@@ -529,11 +548,13 @@ class Compiled(Stage):
         inputs, avals = self._buffers(args, kwargs), self.signature.in_avals
         buffers = [xla.put(x) if isinstance(x, _NUMPY) else x for x in inputs]
         donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
+        constants = self._constant_buffers()
 
         def prepare() -> Callable[[], None]:
             inputs = list(buffers)
             for i, value in donated.items():
                 inputs[i] = put_array(value, avals[i]).buffer
+            inputs = [*constants, *inputs]
             _finish(inputs)
             return lambda: _finish(self.executable.execute(inputs))
 
@@ -557,12 +578,18 @@ class ShardedCompiled(Compiled):
         program: ShardedProgram,
         target: xla.Target,
         lowered: Lowered | None = None,
+        constants: HiddenArguments | None = None,
     ) -> None:
+        count = len(program.in_shardings) - len(signature.in_avals)
         signature = signature._replace(
-            in_shardings=program.in_shardings, out_shardings=program.out_shardings
+            in_shardings=program.in_shardings[count:], out_shardings=program.out_shardings
         )
-        super().__init__(signature, program.executable, target, lowered)
+        super().__init__(signature, program.executable, target, lowered, constants)
         self._program = program
+
+    @functools.cached_property
+    def _constant_arrays(self) -> tuple[DeviceArray, ...]:
+        return self.constants.placed(self._program.in_shardings[: len(self.constants)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments of the compiled types; movable ones are placed as needed.
@@ -574,7 +601,7 @@ class ShardedCompiled(Compiled):
         if state.no_execution:
             check_execution(self.signature.name)
         try:
-            outs = self._program.run(arrays)
+            outs = self._program.run([*self._constant_arrays, *arrays])
         except UsageError as e:
             raise self._with_names(e, arrays) from None
         if state.debug_nans or state.debug_infs:
@@ -610,8 +637,9 @@ class ShardedCompiled(Compiled):
 
         Also raises ShardingError for an argument that may not be moved.
         """
-        arrays = self._program.placed(self._arrays(args, kwargs))
-        donated = {i: arrays[i].numpy() for i in self.signature.donated}
+        count = len(self.constants)
+        arrays = self._program.placed([*self._constant_arrays, *self._arrays(args, kwargs)])
+        donated = {i + count: arrays[i + count].numpy() for i in self.signature.donated}
 
         def prepare() -> Callable[[], None]:
             inputs = list(arrays)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.execution.direct_programs import is_undisturbed, program_data
+from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.stages.compiled import Compiled
 from olympus_core.stages.interface import Interface
 
@@ -42,13 +43,14 @@ class DirectCompiled(Compiled):
         executable: xla.Executable,
         target: xla.Target,
         lowered: Lowered | None = None,
+        constants: HiddenArguments | None = None,
     ) -> None:
-        super().__init__(signature, executable, target, lowered)
+        super().__init__(signature, executable, target, lowered, constants)
         # not a cycle: the memory of an unused program is freed without a garbage collection
         own = weakref.ref(self)
 
         def missed(*args: Any, **kwargs: Any) -> xla.Missed:
-            compiled = own() or DirectCompiled(signature, executable, target, lowered)
+            compiled = own() or DirectCompiled(signature, executable, target, lowered, constants)
             return compiled._missed(executable, args, kwargs)
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -71,5 +73,6 @@ class DirectCompiled(Compiled):
             return result, None, False
         leaves = tree.leaves((args, kwargs))
         signature = self.signature
-        data = program_data(executable, (), leaves, signature.out_tree, signature.out_avals)
+        hidden, out_tree = self._constant_buffers(), signature.out_tree
+        data = program_data(executable, (), leaves, out_tree, signature.out_avals, hidden)
         return result, data, False

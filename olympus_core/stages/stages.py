@@ -15,6 +15,16 @@ from olympus_core.base.errors import ArtifactError, LoweringError, UsageError
 from olympus_core.blocks.outline import Block
 from olympus_core.execution import compilation
 from olympus_core.execution.compilation import Linalg, Origin, Repeats
+from olympus_core.execution.hidden_arguments import (
+    EMBEDDED,
+    NO_ARGUMENTS,
+    Constants,
+    HiddenArguments,
+    Storage,
+    checked_constants,
+    shifted_entry,
+    with_constants,
+)
 from olympus_core.execution.spmd import (
     Placement,
     attached,
@@ -22,6 +32,7 @@ from olympus_core.execution.spmd import (
     partitioned,
     placement,
     target_for,
+    whole_on_mesh,
     with_shardings,
 )
 from olympus_core.ir.dce_cse import restrict, simplify
@@ -95,6 +106,7 @@ class Traced(Stage):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
         linalg: Linalg = "auto",
+        constants: Constants = "embed",
     ) -> Lowered:
         """Lower to StableHLO for a target.
 
@@ -110,23 +122,37 @@ class Traced(Stage):
         they are loops of StableHLO there too, as on accelerators, so that the executable runs
         outside of Python.
 
+        With `constants` "embed", arrays that the function closes over are in the program.  With
+        "store", those of 64 KiB or more are leading arguments of the module, which a compiled
+        program binds: `artifact.save` stores each once, whatever the number of executables.
+
         Raises LoweringError if the program has no form on the target, or differs between the
-        platforms, and UsageError for an unknown platform or another value of `repeats` or `linalg`.
+        platforms, and UsageError for an unknown platform or another value of `repeats`, `linalg` or
+        `constants`.
 
         >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
         >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
         >>> jit(f).trace(1.0).lower(repeats="off", linalg="portable")
+        >>> jit(f).trace(1.0).lower(constants="store").constants.bytes
+        0
         """
         target = requested_target(target, lowering_platforms)
         repeats = compilation.checked_repeats(repeats)
         s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
         entry = entry._replace(lapack=compilation.checked_linalg(linalg) == "auto")
         warn_unusable_donations(entry, s.in_avals, s.arg_names)
+        # an inspection lowers the program again, with its constants
+        is_apart = checked_constants(constants) == "store" and not has_inspections(self.olympuspr)
+        storage = Storage(is_apart, whole_on_mesh(where))
+
+        def lower(to: xla.Target) -> Lowered:
+            return self._lower(entry, where, to, repeats, storage)
+
         if not lowering_platforms:
-            return self._lower(entry, where, target or target_for(where), repeats)
+            return lower(target or target_for(where))
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
         entry = entry._replace(portable=len(names) > 1)
-        first, *rest = [self._lower(entry, where, xla.target_on(name), repeats) for name in names]
+        first, *rest = [lower(xla.target_on(name)) for name in names]
         for name, lowered in zip(names[1:], rest, strict=True):
             if lowered.as_text() != first.as_text():
                 raise LoweringError(
@@ -136,13 +162,18 @@ class Traced(Stage):
         return first
 
     def _lower(
-        self, entry: EntryAttributes, where: Placement | None, target: xla.Target, repeats: Repeats
+        self,
+        entry: EntryAttributes,
+        where: Placement | None,
+        target: xla.Target,
+        repeats: Repeats,
+        storage: Storage = EMBEDDED,
     ) -> Lowered:
         if where is not None:
             entry = partitioned(entry, self.olympuspr, where)
         if not _may_have_blocks(entry, where, target):
             repeats = "off"
-        module, origin = compilation.lower(self.olympuspr, entry, target, repeats)
+        module, origin = compilation.lower(self.olympuspr, entry, target, repeats, storage)
         return Lowered(self.signature, module, target, where, origin)
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
@@ -218,7 +249,8 @@ def _at(aval: ShapedArray, sizes: Mapping[str, int]) -> ShapedArray:
 class Lowered(Stage):
     """A program in StableHLO, for one target.
 
-    `module` has one function `main`, whose arguments and results are those of `signature`. If it
+    `module` has one function `main`, whose arguments and results are those of `signature`, after
+    `constants`: the large arrays that the function closes over, if these are stored apart. If it
     was lowered from an Olympuspr, `origin` has that program. `placement` has the devices of a
     program of several.
 
@@ -233,8 +265,11 @@ class Lowered(Stage):
         target: xla.Target,
         placement: Placement | None = None,
         origin: Origin | None = None,
+        constants: HiddenArguments | None = None,
     ) -> None:
         super().__init__(signature)
+        #: the values of the leading arguments of `module`, which a call does not take
+        self.constants = constants or (NO_ARGUMENTS if origin is None else origin.constants)
         self.module = module
         self.target = target
         self._where = placement
@@ -269,7 +304,7 @@ class Lowered(Stage):
                 f"'{self.fun_name}' was read as StableHLO, and has no Olympuspr",
                 hint="as_text() returns its StableHLO",
             )
-        return self._origin.program
+        return with_constants(self._origin.program, self.constants)
 
     def used_arguments(self) -> frozenset[int]:
         """Return the indices of the arguments that the program uses: all for a read program."""
@@ -290,7 +325,7 @@ class Lowered(Stage):
         """
         if self._origin is None:
             return "# The program is compiled unchanged, as it was read, and has no Olympuspr."
-        return pretty(self._origin.program, source_info=source_info)
+        return pretty(self.olympuspr, source_info=source_info)
 
     @property
     def inspections(self) -> str | None:
@@ -449,10 +484,12 @@ class Lowered(Stage):
             )
         check_allowed_sizes(solution, sizes)
         ins, outs = (tuple([_at(a, sizes) for a in avals]) for avals in (s.in_avals, s.out_avals))
-        symbolic = {i: a for i, a in enumerate(ins) if s.in_avals[i].is_symbolic}
+        first = len(self.constants)
+        symbolic = {first + i: a for i, a in enumerate(ins) if s.in_avals[i].is_symbolic}
         name = f"the program of '{self.fun_name}'"
         module = refined(mlir.copied_module(self.module), symbolic, name)
-        return Lowered(s._replace(in_avals=ins, out_avals=outs), module, self.target)
+        signature = s._replace(in_avals=ins, out_avals=outs)
+        return Lowered(signature, module, self.target, constants=self.constants)
 
     def cost_formulas(self) -> dict[str, str | None]:
         """Return flops, transcendentals, bytes and io_bytes as polynomials in the symbolic sizes.
@@ -547,7 +584,7 @@ class Lowered(Stage):
             None if where is None else where.devices,
             () if where is None else where.shardings,
             name=f"jit_{self.fun_name}",
-            in_avals=self.signature.in_avals,
+            in_avals=(*self.constants.avals, *self.signature.in_avals),
             inspected=None if self._origin is None else self._origin.inspected(self.module),
             calls=None if self._origin is None else self._origin.calls,
         )
@@ -596,7 +633,9 @@ class Lowered(Stage):
             return self
         if not _may_have_blocks(origin.entry, self._where, self.target):
             return self
-        module, origin = compilation.lower(origin.source, origin.entry, self.target, repeats)
+        module, origin = compilation.lower(
+            origin.source, origin.entry, self.target, repeats, origin.storage
+        )
         return Lowered(self.signature, module, self.target, origin=origin)
 
     def load(self, executable: bytes) -> Compiled:
@@ -639,6 +678,7 @@ class Lowered(Stage):
             in_shardings=s.in_shardings,
             out_shardings=s.out_shardings,
         )
+        entry = shifted_entry(entry, len(self.constants), whole_on_mesh(self._where))
         if self._where is None:
             return None, entry
         return attached(self._where, entry, self.target, self.fun_name)
@@ -653,8 +693,9 @@ class Lowered(Stage):
             if isinstance(executable, xla.CompileOnlyExecutable):
                 return AbsentCompiled(s, executable, self.target, self)
             where = on_first_device(self.target)
-        avals = s.in_avals, s.out_avals
-        program = with_shardings(executable, avals, entry, where, s.own_shardings)
+        avals = (*self.constants.avals, *s.in_avals), s.out_avals
+        own = (*[None] * len(self.constants), *s.own_shardings) if s.own_shardings else ()
+        program = with_shardings(executable, avals, entry, where, own)
         return ShardedCompiled(s, program, self.target, self)
 
     def read_compiled(
@@ -683,7 +724,7 @@ class Lowered(Stage):
         saved = xla.saved_executable(hlo, executable, self.target, shardings, is_checked=is_checked)
         if shardings is not None and self._where is not None:
             s = self.signature
-            if [*map(len, shardings)] != [len(s.in_avals), len(s.out_avals)]:
+            if [*map(len, shardings)] != [len(self.constants) + len(s.in_avals), len(s.out_avals)]:
                 raise ArtifactError("the shardings are not those of the program")
             return self._compiled(saved, *self._attached())
         return SavedCompiled(self.signature, saved, self.target, self, self._where)

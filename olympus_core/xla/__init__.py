@@ -29,6 +29,7 @@ from olympus_core.xla.runtime.arrays import (
     is_deleted,
     put,
     put_scalar,
+    share,
     to_dlpack,
     to_numpy,
 )
@@ -240,6 +241,7 @@ __all__ = [
     "shard_buffers",
     "sharded_result_handler",
     "sharding_like",
+    "share",
     "shipped_devices",
     "shipped_tpus",
     "target",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from olympus_bundle.bundle_file import BundleFile, program_manifest
+from olympus_bundle.constants import constants_of
 from olympus_bundle.errors import ArtifactError, BackendError
 from olympus_bundle.host import COMPILERS, Host
 from olympus_bundle.host_functions import Functions, bound_functions
@@ -82,8 +83,9 @@ class FixedLoader:
 
     def _program(self, raw: Any, backend: str, stored: StoredExecutable | None) -> Program:
         try:
-            has_effects = self.functions.has_effects
-            run = RunningProgram(raw, self.manifest.signature, has_effects=has_effects)
+            has_effects, signature = self.functions.has_effects, self.manifest.signature
+            constants = constants_of(self.file, backend)
+            run = RunningProgram(raw, signature, constants, has_effects=has_effects)
         except ArtifactError as exc:
             raise ArtifactError(f"{self.file.path} cannot be used: {exc}") from exc
         return Program(self.file, run, backend, stored)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,9 +12,7 @@ from olympus_bundle.bundle_file import BundleFile, program_manifest, read_member
 from olympus_bundle.errors import ArtifactError
 from olympus_bundle.host import Host
 from olympus_bundle.host_functions import bound_functions
-from olympus_bundle.manifest import ArrayInfo
 from olympus_bundle.symbolic.manifest import SymbolicManifest, part_name, sizes_text
-from olympus_bundle.symbolic.sizes import SymbolicShape
 from olympus_runtime.bindings import JAXLIB_VERSION, JaxRuntimeError
 from olympus_runtime.cpu import cpu_client
 from olympus_runtime.executable import compile_program, load_executable
@@ -67,12 +65,9 @@ class SymbolicLoader:
             raw = self._compiled(sizes, self.file.members[member], options)
             with suppress(JaxRuntimeError):  # XLA cannot write some executables
                 result_store.write(key, bytes(raw.serialize()))
-        signature = replace(
-            first.signature,
-            arguments=_at_sizes(first.signature.arguments, self.manifest.arguments, sizes),
-            results=_at_sizes(first.signature.results, self.manifest.results, sizes),
-        )
-        static = replace(first, signature=signature, executables=())
+        signature = self.manifest.signature_at(first.signature, sizes)
+        constants = self.manifest.constants
+        static = replace(first, signature=signature, executables=(), constants=constants)
         return FixedLoader(replace(self.first, manifest=static), self.options).compiled(raw)
 
     def _compiled(
@@ -80,19 +75,14 @@ class SymbolicLoader:
     ) -> Any:
         from olympus_runtime.loading.refining import refined_program  # it loads MLIR
 
+        count = len(self.manifest.constants.get("cpu", ()))
         dynamic = {
             i: x.at(sizes)
-            for i, x in enumerate(self.manifest.arguments)
+            for i, x in enumerate(self.manifest.arguments, count)
             if any(not isinstance(n, int) for n in x.shape)
         }
         refined = refined_program(program, dynamic)
         return compile_program(refined, cpu_client(), options, self.functions)
-
-
-def _at_sizes(
-    arrays: Sequence[ArrayInfo], shapes: Sequence[SymbolicShape], sizes: Mapping[str, int]
-) -> tuple[ArrayInfo, ...]:
-    return tuple([replace(x, shape=s.at(sizes)) for x, s in zip(arrays, shapes, strict=True)])
 
 
 def _compiler_facts() -> tuple[object, ...]:

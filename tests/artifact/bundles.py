@@ -34,9 +34,9 @@ def traced_mlp() -> Any:
     return olympus.jit(mlp).trace({"w": struct(2, 3), "b": struct(2, 3)}, struct(2, 3), scale=2.0)
 
 
-def save(path: Path, traced: Any, **options: Any) -> Path:
+def save(path: Path, traced: Any, *, constants: Any = "embed", **options: Any) -> Path:
     """Save a traced program, compiled for the CPU."""
-    lowered = traced.lower()
+    lowered = traced.lower(constants=constants)
     compiled = lowered.compile(options.get("compiler_options"))
     options = {"name": "mlp", "entry": "net:mlp", **options}
     text = str(traced.olympuspr)

@@ -99,7 +99,7 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
     "manifest too deep": (with_member("manifest.json", b"[" * 100_000), "nested too deeply"),
     "manifest a list": (with_member("manifest.json", b"[]"), "must be an object, and is \\[\\]"),
     "no version": (with_member("manifest.json", b"{}"), "has no 'schema_version'"),
-    "newer version": (schema_version(5), "has schema version 5, and .* reads 1 to 4"),
+    "newer version": (schema_version(6), "has schema version 6, and .* reads 1 to 5"),
     "version as text": (schema_version("1"), "has schema version '1', and .* reads 1"),
     "version true": (schema_version(True), "has schema version True"),
 }

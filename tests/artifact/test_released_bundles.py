@@ -1,8 +1,9 @@
 """A bundle of every released schema version is loaded and computes the same results.
 
 `released/` has one for each version: `schema<VERSION>.zip` of one program, and for the others
-`buckets<VERSION>.zip`, `weights<VERSION>.zip` and `symbolic<VERSION>.zip`. `pytest tests/artifact
---update-golden` writes that of a new version; a file that exists is never written again.
+`buckets<VERSION>.zip`, `weights<VERSION>.zip`, `symbolic<VERSION>.zip` and
+`constants<VERSION>.zip`. `pytest tests/artifact --update-golden` writes that of a new version; a
+file that exists is never written again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import olympus
 import olympus.numpy as jnp
 import olympus_runtime
 from olympus import artifact
-from olympus_core.artifact.weights import safetensors
+from olympus_bundle.manifest import CONSTANTS_VERSION
+from olympus_core.artifact.safetensors import safetensors
 from tests.artifact import test_buckets, test_symbolic
 from tests.artifact.bundles import members_of, save, struct
 
@@ -66,11 +68,23 @@ def write_symbolic(path: Path, folder: Path) -> None:
     path.write_bytes(test_symbolic.joined(folder).read_bytes())
 
 
+#: A table of 80 KiB, which a program with constants closes over.
+TABLE = np.arange(20480, dtype="float32").reshape(5120, 4) / 8192
+
+
+def write_constants(path: Path, folder: Path) -> None:
+    traced = olympus.jit(lambda x, rows: x + jnp.take(TABLE, rows, axis=0)).trace(
+        struct(2, 4), struct(2, dtype="int32")
+    )
+    save(path, traced, constants="store", name="rows", entry="released:rows")
+
+
 #: The samples of bundles that contain others, with the functions that write them.
 JOINED = {
     f"buckets{artifact.BUCKETS_VERSION}": write_buckets,
     f"weights{artifact.WEIGHTS_VERSION}": write_weights,
     f"symbolic{artifact.SYMBOLIC_VERSION}": write_symbolic,
+    f"constants{CONSTANTS_VERSION}": write_constants,
 }
 
 
@@ -137,3 +151,13 @@ def test_a_bundle_with_symbolic_sizes_is_called(path: Path) -> None:
     program = olympus_runtime.load(path)
     for b, d in ((8, 2), (12, 3)):
         test_symbolic.check(program, b, d)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("constants*.zip")), ids=lambda path: path.stem)
+def test_a_bundle_with_constants_is_called(path: Path) -> None:
+    x, rows = np.ones((2, 4), "float32"), np.array([5119, 7], "int32")
+    for native in (True, False):
+        program = olympus_runtime.load(path, native=native)
+        np.testing.assert_array_equal(program(x, rows), x + TABLE[rows])
+        compiled = artifact.load(path, native=native).compiled()
+        np.testing.assert_array_equal(compiled(x, rows), x + TABLE[rows])

@@ -56,6 +56,7 @@ OURS = {
         *(
             "CompileRequest",
             "CompiledFiles",
+            *("Constants", "MIN_CONSTANT_BYTES"),
             "compile_files",
             "is_attached",
             "shipped_devices",

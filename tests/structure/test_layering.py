@@ -22,7 +22,7 @@ ORDERS = {
         *("errors", "regular_file", "container", "json_value", "host", "tree"),
         *("manifest", "checks", "host_functions", "argument_arrays", "arguments"),
         *("symbolic", "buckets", "weight_bundles", "reading", "signatures", "bundle_file"),
-        "weights",
+        *("weights", "constants"),
     ],
     "olympus_runtime": [
         *("version", "quiet", "bindings", "messages", "cpu", "buffers", "program_types"),

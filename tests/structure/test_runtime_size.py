@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: The most lines of code; docs/explanation/design.md has the same numbers.
-MOST = {"olympus_runtime": 1000, "olympus_bundle": 1700}
+MOST = {"olympus_runtime": 1000, "olympus_bundle": 1800}
 _NO_CODE = (
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
     tokenize.ENDMARKER,

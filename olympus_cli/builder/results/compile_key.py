@@ -5,6 +5,7 @@ in `compiler_facts`. It covers neither the target, the entry, argument names nor
 two targets, checkouts or branches with equal programs have equal keys. Files and lines are numbered
 in the order of their first occurrence, and the key covers the numbers. Two programs with equal keys
 therefore have corresponding lists of lines, and the result of one can be relocated to the other.
+The values of large constants are not covered: they are arguments of the executable.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ Line = tuple[str, int]  # a file as in the program's locations, and a line
 #: The definition of a place in the text of a module. A name with an escape or a range of lines
 #: does not match: it is in the key as it is.
 _PLACE = re.compile(r'^(#loc\d* = loc\(")([^"\\]*)":(\d+):(\d+\))$', re.MULTILINE)
+
+
+#: The SHA-256 of a large constant, in the attributes of an argument.
+_CONSTANT = re.compile(r'olympus\.constant = "[0-9a-f]{64}"')
 
 
 class CompileKey(NamedTuple):
@@ -68,4 +73,4 @@ def numbered_lines(text: str) -> tuple[str, tuple[Line, ...]]:
         number = lines.setdefault((file, int(line)), len(lines))
         return f'{begin}{files.setdefault(file, len(files))}":{number}:{end}'
 
-    return _PLACE.sub(numbered, text), tuple(lines)
+    return _PLACE.sub(numbered, _CONSTANT.sub("", text)), tuple(lines)

@@ -261,10 +261,9 @@ static int open_bundle(struct bundle *bundle, const char *path, olympus_error *e
   return code == OLYMPUS_OK ? read_directory(bundle, error) : code;
 }
 
-/* Return the only member of a name; NULL if it is missing or twice there. */
-static const struct entry *find_member(const struct bundle *bundle, const char *name) {
+/* Return the only member whose name has these bytes; NULL if it is missing or twice there. */
+static const struct entry *find_named(const struct bundle *bundle, const char *name, size_t size) {
   const struct entry *found = NULL;
-  size_t size = strlen(name);
   for (size_t i = 0; i < bundle->count; i++) {
     const struct entry *entry = &bundle->entries[i];
     if (entry->name_size == size && memcmp(entry->name, name, size) == 0) {
@@ -277,34 +276,55 @@ static const struct entry *find_member(const struct bundle *bundle, const char *
   return found;
 }
 
-/* Read a member with the size and the digest that the program has; free `*content` afterwards. */
-static int read_member(struct bundle *bundle, const olympus_member *member,
-                       unsigned char **content, olympus_error *error) {
-  unsigned char digest[32];
-  const struct entry *entry = find_member(bundle, member->name);
-  if (entry == NULL) {
+static const struct entry *find_member(const struct bundle *bundle, const char *name) {
+  return find_named(bundle, name, strlen(name));
+}
+
+/* Find a member with the size that the program has. */
+static int find_exact(const struct bundle *bundle, const olympus_member *member,
+                      const struct entry **entry, olympus_error *error) {
+  *entry = find_member(bundle, member->name);
+  if (*entry == NULL) {
     return fail(error, OLYMPUS_DAMAGED, "%.500s is damaged: it does not have %.200s once",
                 bundle->path, member->name);
   }
-  if (entry->size != member->size) {
+  if ((*entry)->size != member->size) {
     return fail(error, OLYMPUS_DAMAGED,
                 "%.500s is not the bundle that was exported: its %.200s has %" PRIu64
                 " bytes, and the program has %" PRIu64,
-                bundle->path, member->name, entry->size, member->size);
+                bundle->path, member->name, (*entry)->size, member->size);
+  }
+  return OLYMPUS_OK;
+}
+
+static int check_digest(const struct bundle *bundle, const olympus_member *member,
+                        const unsigned char *content, olympus_error *error) {
+  unsigned char digest[32];
+  sha256(content, member->size, digest);
+  if (memcmp(digest, member->sha256, sizeof digest) != 0) {
+    return fail(error, OLYMPUS_DAMAGED,
+                "%.500s is damaged, or is not the bundle that was exported: the SHA-256 of its "
+                "%.200s is another one",
+                bundle->path, member->name);
+  }
+  return OLYMPUS_OK;
+}
+
+/* Read a member with the size and the digest that the program has; free `*content` afterwards. */
+static int read_member(struct bundle *bundle, const olympus_member *member,
+                       unsigned char **content, olympus_error *error) {
+  const struct entry *entry = NULL;
+  int code = find_exact(bundle, member, &entry, error);
+  if (code != OLYMPUS_OK) {
+    return code;
   }
   *content = member->size < SIZE_MAX ? malloc((size_t)member->size + 1) : NULL;
   if (*content == NULL) {
     return out_of_memory(error, member->size);
   }
-  int code = read_at(bundle, entry->content, *content, member->size, error);
+  code = read_at(bundle, entry->content, *content, member->size, error);
   if (code == OLYMPUS_OK) {
-    sha256(*content, member->size, digest);
-    if (memcmp(digest, member->sha256, sizeof digest) != 0) {
-      code = fail(error, OLYMPUS_DAMAGED,
-                  "%.500s is damaged, or is not the bundle that was exported: the SHA-256 of its "
-                  "%.200s is another one",
-                  bundle->path, member->name);
-    }
+    code = check_digest(bundle, member, *content, error);
   }
   if (code != OLYMPUS_OK) {
     free(*content);
@@ -361,22 +381,42 @@ static int read_executable(struct bundle *bundle, const olympus_executable *exec
   return code;
 }
 
-/* The same for an executable of a bundle that is a member of this one. */
+/* Open a bundle within a bundle; release it with `free_directory`.  `path` has the names of the
+   members, separated by slashes. */
+static int open_part(const struct bundle *bundle, const char *path, struct bundle *part,
+                     olympus_error *error) {
+  const struct bundle *outer = bundle;
+  int code = OLYMPUS_OK;
+  memset(part, 0, sizeof *part);
+  while (code == OLYMPUS_OK && *path != '\0') {
+    size_t length = strcspn(path, "/");
+    const struct entry *entry = find_named(outer, path, length);
+    if (entry == NULL) {
+      return fail(error, OLYMPUS_DAMAGED, "%.500s is damaged: it does not have %.*s once",
+                  bundle->path, (int)length, path);
+    }
+    struct bundle inner = {.path = bundle->path,
+                           .file = bundle->file,
+                           .base = outer->base + entry->content,
+                           .size = entry->size};
+    free_directory(part);
+    *part = inner;
+    outer = part;
+    code = find_directory(part, error);
+    if (code == OLYMPUS_OK) {
+      code = read_directory(part, error);
+    }
+    path += length;
+    path += *path == '/';
+  }
+  return code;
+}
+
+/* The same for an executable of a bundle within this one. */
 static int read_part_executable(const struct bundle *bundle, const olympus_executable *executable,
                                 struct code *code_bytes, olympus_error *error) {
-  const struct entry *entry = find_member(bundle, executable->part);
-  if (entry == NULL) {
-    return fail(error, OLYMPUS_DAMAGED, "%.500s is damaged: it does not have %.200s once",
-                bundle->path, executable->part);
-  }
-  struct bundle part = {.path = bundle->path,
-                        .file = bundle->file,
-                        .base = bundle->base + entry->content,
-                        .size = entry->size};
-  int code = find_directory(&part, error);
-  if (code == OLYMPUS_OK) {
-    code = read_directory(&part, error);
-  }
+  struct bundle part;
+  int code = open_part(bundle, executable->part, &part, error);
   if (code == OLYMPUS_OK) {
     code = read_executable(&part, executable, code_bytes, error);
   }
@@ -384,9 +424,73 @@ static int read_part_executable(const struct bundle *bundle, const olympus_execu
   return code;
 }
 
-/* Read and verify all executables of a program; release them with `free_codes`. */
+/* The bundle in memory, if it has arrays, and the start of each file with arrays. */
+struct mapping {
+  unsigned char *start;
+  size_t size;
+  const unsigned char **files;
+};
+
+static void free_mapping(struct mapping *mapping) {
+  if (mapping->start != NULL) {
+    munmap(mapping->start, mapping->size);
+  }
+  free((void *)mapping->files);
+}
+
+/* Verify a file with arrays in the mapped bundle, and find its start. */
+static int find_file(const struct bundle *bundle, const olympus_file *file, struct mapping *mapping,
+                     const unsigned char **start, olympus_error *error) {
+  struct bundle part;
+  const struct bundle *owner = bundle;
+  const struct entry *entry = NULL;
+  int code = OLYMPUS_OK;
+  memset(&part, 0, sizeof part);
+  if (file->part != NULL) {
+    code = open_part(bundle, file->part, &part, error);
+    owner = &part;
+  }
+  if (code == OLYMPUS_OK) {
+    code = find_exact(owner, &file->member, &entry, error);
+  }
+  if (code == OLYMPUS_OK) {
+    *start = mapping->start + owner->base + entry->content;
+    code = check_digest(owner, &file->member, *start, error);
+  }
+  free_directory(&part);
+  return code;
+}
+
+/* Map a bundle into memory, and verify its files with arrays; release it with `free_mapping`. */
+static int map_files(const struct bundle *bundle, const olympus_program *program,
+                     struct mapping *mapping, olympus_error *error) {
+  mapping->files = calloc(program->num_files + 1, sizeof *mapping->files);
+  if (mapping->files == NULL) {
+    return out_of_memory(error, program->num_files);
+  }
+  if (program->num_files == 0) {
+    return OLYMPUS_OK;
+  }
+  void *start = bundle->size > SIZE_MAX ? MAP_FAILED
+                                        : mmap(NULL, (size_t)bundle->size, PROT_READ, MAP_PRIVATE,
+                                               fileno(bundle->file), 0);
+  if (start == MAP_FAILED) {
+    return fail(error, OLYMPUS_FILE, "%.500s cannot be mapped into memory: %s", bundle->path,
+                strerror(errno));
+  }
+  mapping->start = start;
+  mapping->size = (size_t)bundle->size;
+  int code = OLYMPUS_OK;
+  for (size_t i = 0; code == OLYMPUS_OK && i < program->num_files; i++) {
+    code = find_file(bundle, &program->files[i], mapping, &mapping->files[i], error);
+  }
+  return code;
+}
+
+/* Read and verify all executables and arrays of a program; release them with `free_codes` and
+   `free_mapping`. */
 static int read_codes(const olympus_program *program, const char *path, struct code **codes,
-                      olympus_error *error) {
+                      struct mapping *mapping, olympus_error *error) {
   struct bundle bundle;
   *codes = calloc(program->num_executables + 1, sizeof **codes);
   if (*codes == NULL) {
@@ -399,6 +503,9 @@ static int read_codes(const olympus_program *program, const char *path, struct c
                ? read_executable(&bundle, executable, &(*codes)[i], error)
                : read_part_executable(&bundle, executable, &(*codes)[i], error);
   }
+  if (code == OLYMPUS_OK) {
+    code = map_files(&bundle, program, mapping, error);
+  }
   free_directory(&bundle);
   if (bundle.file != NULL) {
     fclose(bundle.file);
@@ -408,10 +515,12 @@ static int read_codes(const olympus_program *program, const char *path, struct c
 
 int olympus_verify(const olympus_program *program, const char *bundle_path, olympus_error *error) {
   struct code *codes = NULL;
+  struct mapping mapping = {0};
   if (program == NULL || bundle_path == NULL) {
     return fail(error, OLYMPUS_USAGE, "olympus_verify needs a program and the path of a bundle");
   }
-  int code = read_codes(program, bundle_path, &codes, error);
+  int code = read_codes(program, bundle_path, &codes, &mapping, error);
   free_codes(codes, program->num_executables);
+  free_mapping(&mapping);
   return code == OLYMPUS_OK ? succeed(error) : code;
 }

@@ -22,7 +22,8 @@ static int begin_call(struct call *call, olympus_model *model, size_t index,
   size_t devices = model->program->num_devices;
   const olympus_executable *executable = &model->program->executables[index];
   size_t inputs = executable->num_arguments * devices, outputs = executable->num_results * devices;
-  size_t count = 2 * inputs + 3 * outputs + 3 * devices;
+  size_t all = executable->num_arguments + executable->num_stored;
+  size_t count = 2 * inputs + 3 * outputs + 3 * devices + all * devices;
   void **memory = calloc(count + 1, sizeof *memory);
   if (memory == NULL) {
     return out_of_memory(error, count * sizeof *memory);
@@ -38,10 +39,11 @@ static int begin_call(struct call *call, olympus_model *model, size_t index,
   call->received = (pjrt_event **)(memory + 2 * inputs + outputs);
   call->pieces = memory + 2 * inputs + 2 * outputs;
   call->executed = (pjrt_event **)(memory + 2 * inputs + 3 * outputs);
-  call->input_lists = (pjrt_buffer ***)(memory + count - 2 * devices);
-  call->output_lists = (pjrt_buffer ***)(memory + count - devices);
+  void **lists = memory + 2 * inputs + 3 * outputs + devices;
+  call->input_lists = (pjrt_buffer ***)lists;
+  call->output_lists = (pjrt_buffer ***)(lists + devices);
   for (size_t i = 0; i < devices; i++) {
-    call->input_lists[i] = call->inputs + i * executable->num_arguments;
+    call->input_lists[i] = (pjrt_buffer **)(lists + 2 * devices + i * all);
     call->output_lists[i] = call->outputs + i * executable->num_results;
   }
   return OLYMPUS_OK;
@@ -85,7 +87,7 @@ static int send_arguments(struct call *call, const void *const *arguments, olymp
           return fail(error, OLYMPUS_USAGE, "the argument %.200s of %.200s is NULL, and is not kept",
                       array->name, call->model->program->name);
         }
-        call->input_lists[i][k] = kept;
+        call->inputs[i * call->executable->num_arguments + k] = kept;
       } else {
         int semantics = array->donated ? PJRT_COPY_DURING_CALL : PJRT_ZERO_COPY;
         code = send_part(call, i, k, arguments[k], semantics, error);
@@ -95,15 +97,34 @@ static int send_arguments(struct call *call, const void *const *arguments, olymp
   return code;
 }
 
+/* List the inputs of the executable: the arguments, and the stored arrays at their positions. */
+static void list_inputs(struct call *call) {
+  const olympus_executable *executable = call->executable;
+  size_t all = executable->num_arguments + executable->num_stored;
+  for (size_t i = 0; i < call->num_devices; i++) {
+    size_t stored = 0, argument = 0;
+    pjrt_buffer *const *own = call->model->stored + i * call->model->program->num_stored;
+    for (size_t k = 0; k < all; k++) {
+      if (stored < executable->num_stored && executable->stored[stored].position == k) {
+        call->input_lists[i][k] = own[executable->stored[stored++].index];
+      } else {
+        call->input_lists[i][k] = call->inputs[i * executable->num_arguments + argument++];
+      }
+    }
+  }
+}
+
 static int execute(struct call *call, olympus_error *error) {
   const struct pjrt_api *api = call->model->api;
+  list_inputs(call);
   struct pjrt_execute_options options = {.struct_size = sizeof options};
   struct pjrt_execute run = {.struct_size = sizeof run,
                              .loaded = call->loaded->pjrt,
                              .options = &options,
                              .arguments = (pjrt_buffer *const *const *)call->input_lists,
                              .num_devices = call->num_devices,
-                             .num_arguments = call->executable->num_arguments,
+                             .num_arguments =
+                                 call->executable->num_arguments + call->executable->num_stored,
                              .results = (pjrt_buffer **const *)call->output_lists,
                              .done = call->executed};
   return checked(api, api->execute(&run), OLYMPUS_EXECUTION, "the execution failed", error);

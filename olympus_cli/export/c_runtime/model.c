@@ -18,6 +18,9 @@ struct olympus_model {
   pjrt_client *client;
   struct loaded *loaded; /* by executable */
   pjrt_device **devices; /* by executable, then by device */
+  struct mapping mapping;
+  pjrt_buffer **stored;      /* by device, then by array of the bundle */
+  pjrt_event **stored_read;  /* the mapped array is no longer read */
 };
 
 /* Return the API of a plugin, which is loaded once and stays loaded. */
@@ -202,6 +205,54 @@ static int check_devices(const olympus_model *model, olympus_error *error) {
   return code;
 }
 
+/* Lend an array of the bundle to a device whose memory is the host's, or copy it to another one. */
+static int put_stored(olympus_model *model, size_t device, size_t index, olympus_error *error) {
+  const olympus_program *program = model->program;
+  const olympus_stored *stored = &program->stored[index];
+  const struct pjrt_api *api = model->api;
+  const unsigned char *data = model->mapping.files[stored->file] + stored->offset;
+  size_t at = device * program->num_stored + index;
+  struct part part;
+  find_part(&stored->array, device, &part);
+  int lends = model->is_cpu && (uintptr_t)data % 64 == 0 && stored->array.parts == NULL;
+  struct pjrt_from_host from = {.struct_size = sizeof from,
+                                .client = model->client,
+                                .data = data + part.offset,
+                                .type = DTYPES[stored->array.dtype].pjrt,
+                                .shape = part.shape,
+                                .rank = part.rank,
+                                .semantics = lends ? PJRT_ZERO_COPY : PJRT_COPY_UNTIL_DONE,
+                                .device = model->devices[device]};
+  if (stored->array.parts != NULL) {
+    from.strides = part.strides;
+    from.num_strides = part.rank;
+  }
+  uint64_t size = program->files[stored->file].member.size;
+  if (stored->offset > size || stored->array.size > size - stored->offset) {
+    return fail(error, OLYMPUS_DAMAGED, "the array %.200s is beyond the end of its file",
+                stored->array.name);
+  }
+  int code = checked(api, api->from_host(&from), OLYMPUS_EXECUTION,
+                     "an array of the bundle cannot be put on the device", error);
+  model->stored[at] = from.buffer;
+  model->stored_read[at] = from.done;
+  if (code == OLYMPUS_OK && !lends) {
+    model->stored_read[at] = NULL;
+    code = finish(api, from.done, "an array of the bundle cannot be copied to the device", error);
+  }
+  return code;
+}
+
+static void free_stored(olympus_model *model) {
+  size_t count = model->program->num_stored * model->program->num_devices;
+  for (size_t i = 0; model->stored != NULL && model->stored_read != NULL && i < count; i++) {
+    destroy_buffer(model->api, model->stored[i]);
+    finish(model->api, model->stored_read[i], "", NULL);
+  }
+  free(model->stored);
+  free(model->stored_read);
+}
+
 static int start(olympus_model *model, const struct code *codes, const char *plugin_path,
                  olympus_error *error) {
   const olympus_program *program = model->program;
@@ -221,6 +272,11 @@ static int start(olympus_model *model, const struct code *codes, const char *plu
   for (size_t i = 0; code == OLYMPUS_OK && i < program->num_executables; i++) {
     code = load_executable(model, i, &codes[i], error);
   }
+  for (size_t i = 0; code == OLYMPUS_OK && i < program->num_devices; i++) {
+    for (size_t k = 0; code == OLYMPUS_OK && k < program->num_stored; k++) {
+      code = put_stored(model, i, k, error);
+    }
+  }
   return code;
 }
 
@@ -235,7 +291,11 @@ static olympus_model *new_model(const olympus_program *program) {
     model->loaded = calloc(program->num_executables + 1, sizeof *model->loaded);
     model->devices =
         calloc(program->num_executables * program->num_devices + 1, sizeof *model->devices);
-    if (model->loaded == NULL || model->devices == NULL) {
+    model->stored = calloc(program->num_stored * program->num_devices + 1, sizeof *model->stored);
+    model->stored_read =
+        calloc(program->num_stored * program->num_devices + 1, sizeof *model->stored_read);
+    if (model->loaded == NULL || model->devices == NULL || model->stored == NULL ||
+        model->stored_read == NULL) {
       olympus_free(model);
       model = NULL;
     }
@@ -257,7 +317,7 @@ int olympus_load(const olympus_program *program, const char *bundle_path, const 
   if (created == NULL) {
     return out_of_memory(error, sizeof *created);
   }
-  int code = read_codes(program, bundle_path, &codes, error);
+  int code = read_codes(program, bundle_path, &codes, &created->mapping, error);
   if (code == OLYMPUS_OK) {
     code = check_processor(program, error);
   }
@@ -292,10 +352,12 @@ void olympus_free(olympus_model *model) {
       ignore(api, api->loaded_destroy(&destroy));
     }
   }
+  free_stored(model);
   if (model->client != NULL) {
     struct pjrt_client_destroy destroy = {.struct_size = sizeof destroy, .client = model->client};
     ignore(api, api->client_destroy(&destroy));
   }
+  free_mapping(&model->mapping);
   free(model->loaded);
   free(model->devices);
   free(model);

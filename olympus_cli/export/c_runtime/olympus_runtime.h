@@ -96,16 +96,39 @@ typedef struct olympus_member {
   unsigned char sha256[32];
 } olympus_member;
 
+/* A file with arrays in the bundle, or in the bundle `part` within it, if that is not NULL. */
+typedef struct olympus_file {
+  const char *part;
+  olympus_member member;
+} olympus_file;
+
+/* An array in the bundle: a constant of the program, or the weights of an argument. */
+typedef struct olympus_stored {
+  olympus_array array;
+  size_t file;     /* the index of its file */
+  uint64_t offset; /* of its first byte in the file */
+} olympus_stored;
+
+/* The input of an executable that is array `index` of the program's stored arrays. */
+typedef struct olympus_input {
+  size_t position;
+  size_t index;
+} olympus_input;
+
 /* One compiled form of the program, for `rows` rows if the program has several. */
 typedef struct olympus_executable {
-  const char *part; /* the bundle within the bundle that has it; NULL for the bundle itself */
+  /* The bundle within the bundle that has it, with the names of its members separated by slashes;
+     NULL for the bundle itself. */
+  const char *part;
   olympus_member manifest;
   olympus_member member;
   int64_t rows;
   size_t num_arguments;
   size_t num_results;
-  const olympus_array *arguments;
+  const olympus_array *arguments; /* those that a call passes */
   const olympus_array *results;
+  size_t num_stored;
+  const olympus_input *stored; /* the other inputs, in the order of their positions */
 } olympus_executable;
 
 /* A program: the constants that `olympus export` wrote. */
@@ -123,19 +146,24 @@ typedef struct olympus_program {
   int splits; /* a call with more rows than the last executable has is made in parts */
   size_t num_executables;
   const olympus_executable *executables; /* in the order of their rows */
+  size_t num_files;
+  const olympus_file *files;
+  size_t num_stored;
+  const olympus_stored *stored; /* the arrays in the bundle, which the executables share */
 } olympus_program;
 
 typedef struct olympus_model olympus_model;
 
-/* Read a bundle and verify it: its zip structure, and the size and the SHA-256 of its manifest and
-   its executables.  No plugin is needed.  `error` may be NULL, here and below. */
+/* Read a bundle and verify it: its zip structure, and the size and the SHA-256 of its manifest, its
+   executables and its files with arrays.  No plugin is needed.  `error` may be NULL, here and below. */
 int olympus_verify(const olympus_program *program, const char *bundle_path, olympus_error *error);
 
 /* Load a bundle with a PJRT plugin, a shared library with the function GetPjrtApi.
 
    The bundle, the processor and the version of the plugin are checked before the executable is
    passed to the plugin.  The environment variable OLYMPUS_ANY_PLUGIN=1 accepts a plugin of another
-   version; a plugin that does not fit can end the process.  On success `*model` must be released
+   version; a plugin that does not fit can end the process.  Arrays in the bundle are mapped into
+   memory: a CPU reads them there, and other devices get one copy.  On success `*model` must be released
    with `olympus_free`.  The plugin stays loaded until the process ends.  Load one model at a time;
    a process can have several. */
 int olympus_load(const olympus_program *program, const char *bundle_path, const char *plugin_path,

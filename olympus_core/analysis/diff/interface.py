@@ -10,7 +10,10 @@ from olympus_core.analysis.diff.graph import Function
 from olympus_core.analysis.diff.matching import pair_up
 from olympus_core.analysis.diff.structure import NAMES
 from olympus_core.analysis.sources.places import Place
+from olympus_core.lowering.entry import CONSTANT
 
+#: The titles of attributes, if they differ from their names.
+_TITLES = {CONSTANT: "SHA-256"}
 _DONATION = ("tf.aliasing_output", "jax.buffer_donor")
 
 
@@ -39,7 +42,7 @@ class End:
     def others(self) -> dict[str, str]:
         """The attributes, without names and donation."""
         excluded = NAMES | set(_DONATION)
-        return {k: v for k, v in self.attributes.items() if k not in excluded}
+        return {_TITLES.get(k, k): v for k, v in self.attributes.items() if k not in excluded}
 
 
 def ends_of(function: Function, role: str, names: Sequence[str]) -> list[End]:
@@ -47,8 +50,10 @@ def ends_of(function: Function, role: str, names: Sequence[str]) -> list[End]:
     if role == "argument":
         types: Sequence[str] = function.block.arguments
         attributes = function.arguments
+        constants = [f"constants[{i}]" for i, x in enumerate(attributes) if CONSTANT in x]
+        names = [*constants, *names]
         if len(names) != len(types):
-            names = [""] * len(types)
+            names = [*constants, *[""] * (len(types) - len(constants))]
     else:
         types, attributes = [value.type for value in function.block.results], function.results
         names = [_info(item) for item in attributes]

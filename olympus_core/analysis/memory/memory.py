@@ -99,6 +99,17 @@ class Memory(MemorySizes):
         """An upper bound of the bytes that the runtime and the kernels allocate."""
         return self.bound(self.allocated)
 
+    def with_constants(self, size: int) -> Memory:
+        """Return the figures with `size` bytes of the arguments as constants.
+
+        >>> memory.with_constants(0) == memory
+        True
+        """
+        if not size or self.arguments is None:
+            return self
+        constants = None if self.constants is None else self.constants + size
+        return replace(self, arguments=self.arguments - size, constants=constants)
+
     @property
     def total(self) -> MemoryTotal:
         """The memory of all devices together; the peak is the sum of their peaks.
@@ -147,10 +158,12 @@ def memory_of(
     executable: Executable | CompileOnlyExecutable,
     argument_names: Sequence[str] = (),
     devices: int = 1,
+    num_constants: int = 0,
 ) -> Memory:
     """Return the memory that an executable needs on each of its `devices`.
 
-    `argument_names` are the names of its arguments, in the order of its parameters.
+    `argument_names` are the names of its arguments, in the order of its parameters. The first
+    `num_constants` of them are constants of the program that are stored apart.
 
     Raises:
       ArtifactError: the executable's description of itself is damaged.
@@ -172,7 +185,9 @@ def memory_of(
     return replace(
         _summed(stats, constants),
         peak=int(bytes_at.max()),
-        _live_buffers=_LiveBuffers(live, spots, bytes_at, argument_names, workspaces),
+        _live_buffers=_LiveBuffers(
+            live, spots, bytes_at, (argument_names, num_constants), workspaces
+        ),
         devices=devices,
         workspace_bound=0 if workspaces is None else workspaces.most(),
     )
@@ -335,13 +350,13 @@ class _LiveBuffers:
         live: Liveness,
         spots: Sequence[_Spot],
         bytes_at: _Bytes,
-        argument_names: Sequence[str],
+        arguments: tuple[Sequence[str], int],
         workspaces: Workspaces | None,
     ) -> None:
         self._live, self._spots, self._bytes_at = live, spots, bytes_at
         self._workspaces = workspaces
         self._lines = Lines(live.module)
-        self._names = _Names(live, argument_names, self._lines)
+        self._names = _Names(live, arguments, self._lines)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _LiveBuffers):
@@ -389,8 +404,9 @@ class _LiveBuffers:
 class _Names:
     """The kind, the name and the producer of each value."""
 
-    def __init__(self, live: Liveness, argument_names: Sequence[str], lines: Lines) -> None:
+    def __init__(self, live: Liveness, arguments: tuple[Sequence[str], int], lines: Lines) -> None:
         self._live, self._lines = live, lines
+        argument_names, self._num_constants = arguments
         known = len(argument_names) == len(live.module.entry.parameters)
         self._arguments = argument_names if known else ()
         self._last_produced: dict[
@@ -428,7 +444,8 @@ class _Names:
 
     def _kind(self, value: LiveRange, number: int) -> BufferKind:
         if value.is_argument:
-            return "argument"
+            is_hidden = value.instruction.parameter_number < self._num_constants
+            return "constant" if is_hidden else "argument"
         if value.is_constant:
             return "constant"
         return "result" if number in self._results else "temporary"
