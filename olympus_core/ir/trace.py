@@ -9,7 +9,8 @@ The module also has the named axes: those of the `vmap`s around the running code
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from olympus_core.base.context import Context, followers, set_process, state
@@ -118,6 +119,17 @@ def record_varying_axes(names: frozenset[Any]) -> None:
     """Record that values of the traced body may vary along axes that their types lack."""
     if not names <= state.unrecorded_axes:
         state.unrecorded_axes |= names & checked_axes()
+
+
+@contextlib.contextmanager
+def outermost() -> Iterator[None]:
+    """Within the context, execute operations on concrete values, without named axes."""
+    old = state.trace, state.axes
+    state.trace, state.axes = Context.trace, Context.axes
+    try:
+        yield
+    finally:
+        state.trace, state.axes = old
 
 
 class naming:

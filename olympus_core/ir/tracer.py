@@ -421,6 +421,10 @@ class Tracer(Array):
         """Return the name of the argument, if the value is one, or None."""
         return None
 
+    def known_value(self) -> np.ndarray[Any, Any] | None:
+        """Return the value if it can be computed while the function is traced, or None."""
+        return None
+
     def _convert(
         self,
         wanted: str,
@@ -460,6 +464,8 @@ class Tracer(Array):
         )
 
     def __bool__(self) -> bool:
+        if (value := self.known_value()) is not None:
+            return bool(value)
         if self.aval.ndim and self.aval.size != 1:
             count = (
                 "an empty array" if self.aval.size == 0 else "an array with more than one element"
@@ -469,9 +475,13 @@ class Tracer(Array):
         self._concrete("Attempted boolean conversion of", _CONTROL_FLOW, TracerBoolConversionError)
 
     def __int__(self) -> int:
+        if (value := self.known_value()) is not None:
+            return int(value)
         self._convert("the Python int", "int")
 
     def __float__(self) -> float:
+        if (value := self.known_value()) is not None:
+            return float(value)
         self._convert("the Python float", "float")
 
     def __complex__(self) -> complex:
@@ -487,6 +497,8 @@ class Tracer(Array):
         self._convert("The __index__() method was called on", "index", TracerIntegerConversionError)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if (value := self.known_value()) is not None:
+            return np.asarray(value, dtype)
         self._convert(
             "The numpy.ndarray conversion method __array__() was called on",
             "array",
@@ -509,7 +521,9 @@ class Tracer(Array):
         return self
 
     def item(self, *args: int) -> Any:
-        """Raise ConcretizationError: a traced array has no value."""
+        """Return the only element if it is known; raise ConcretizationError otherwise."""
+        if (value := self.known_value()) is not None:
+            return value.item(*args)
         self._convert("the Python value", "item")
 
     def tolist(self) -> Any:

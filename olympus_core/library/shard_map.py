@@ -22,6 +22,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.library.explicit import spec_sets
+from olympus_core.library.manual_values import ManualValues
 from olympus_core.placement.mesh import AnyMesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.primitives.axis_casts import vary_unreduced_cast_p
@@ -249,9 +250,12 @@ def _mapped(
             local_aval(a, s, mapping.mesh, mapping.manual, mapping.check)
             for a, s in zip(avals, specs, strict=True)
         ])  # fmt: skip
+        reader = None
+        if trace.at_base():
+            reader = ManualValues(mapping.mesh, mapping.manual, mapping.check, leaves, specs)
         with manual_naming(mapping.mesh, mapping.manual, mapping.check):
-            key = "shard_map", in_tree, local, _hashable(mapping)
-            body = stage_once(f, key, lambda: _staged(f, in_tree, local, names, mapping))
+            key = "shard_map", in_tree, local, _hashable(mapping), reader is None
+            body = stage_once(f, key, lambda: _staged(f, in_tree, local, names, mapping, reader))
         outs = shard_map_p.bind(
             *body.consts,
             *leaves,
@@ -469,6 +473,7 @@ def _staged(
     avals: Sequence[ShapedArray],
     names: Sequence[str],
     mapping: _Mapping,
+    reader: ManualValues | None,
 ) -> _Body:
     out_tree: tree.PyTreeDef | None = None
     specs: list[PartitionSpec] = []
@@ -484,7 +489,8 @@ def _staged(
             for x, spec, (path, _) in zip(outs, specs, paths, strict=True)
         ]
 
-    program = freeze(stage(flat, avals, names=names, what=f"'{function_name(f)}'"))
+    what = f"'{function_name(f)}'"
+    program = freeze(stage(flat, avals, names=names, what=what, reader=reader))
     assert out_tree is not None
     closed, consts = hoist_consts(program)
     return _Body(closed, consts, out_tree, tuple(specs))

@@ -46,6 +46,16 @@ from olympus_core.primitives.dimension import dimension_params, dimension_value_
 from olympus_core.transforms.flat import check_leaks
 
 
+class ValueReader(Protocol):
+    """The values of a program that is staged for known arguments, from the program of each."""
+
+    def same(self, program: Olympuspr) -> np.ndarray[Any, Any] | None:
+        """Return the result of the program if it is one value; None otherwise."""
+
+    def text(self, program: Olympuspr) -> str | None:
+        """Return the result of the program as text; None if it cannot be read."""
+
+
 class StagedTracer(Tracer):
     """A value of the program that is being staged."""
 
@@ -66,6 +76,15 @@ class StagedTracer(Tracer):
         """Return the name of the argument, if the value is an argument; None for a part of one."""
         return self.owner.argument(self.variable)
 
+    def known_value(self) -> np.ndarray[Any, Any] | None:
+        reader = self.owner.reader
+        return None if reader is None else reader.same(self.owner.program([self]))
+
+    def __repr__(self) -> str:
+        reader = self.owner.reader
+        text = None if reader is None else reader.text(self.owner.program([self]))
+        return super().__repr__() if text is None else text
+
 
 def is_literal(x: Any) -> bool:
     """Return True if a value is a literal in a program: a scalar that is known."""
@@ -83,8 +102,10 @@ def _literal(x: Any) -> Literal:
 class StagingTrace:
     """Records bound primitives as equations."""
 
-    def __init__(self, what: str = "a function") -> None:
+    def __init__(self, what: str = "a function", reader: ValueReader | None = None) -> None:
         self.what = what
+        #: computes values of the program while it is staged, if they may be read
+        self.reader = reader
         self.alive = True
         self.eqns: list[Eqn] = []
         self.invars: list[Var] = []
@@ -294,12 +315,14 @@ def stage(
     *,
     names: Sequence[str] = (),
     what: str = "a function",
+    reader: ValueReader | None = None,
 ) -> Olympuspr:
     """Run `fun` on tracers of the given avals; its flat results are the program's.
 
     `names` and `what` name the inputs and the function in messages.  Exceptions of `fun` propagate.
+    `reader` computes values that `fun` reads.
     """
-    trace = StagingTrace(what)
+    trace = StagingTrace(what, reader)
     filled = list(names) + [""] * (len(avals) - len(names))
     tracers = [trace.new_input(a, n) for a, n in zip(avals, filled, strict=True)]
     try:

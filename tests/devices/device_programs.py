@@ -133,4 +133,42 @@ row(
 # shard_map
 row("no spec", lambda p: mapped(p, None, p.P()))
 row("list of axes", lambda p: mapped(p, p.P("x"), p.P("x"), axis_names=["x"]), "`axis_names` arg")
+row(
+    "no mesh",
+    lambda p: p.m.shard_map(abs, in_specs=p.P(), out_specs=p.P())(host(8)),
+    "context mesh",
+)
+
+
+def negated(p: Any, x: Any) -> Any:
+    return x if p.lax.psum(x.sum(), ("x", "y")) < 0 else -x
+
+
+def unchanged(x: Any) -> Any:
+    """Return a part, after a choice that would differ between devices."""
+    return x if x.sum() < 9 else -x
+
+
+def texts(p: Any, twice: bool = False, **options: Any) -> list[str]:
+    found = []
+
+    def body(x: Any) -> Any:
+        found.extend([str(x), repr(p.lax.psum(x + 1, "x")), f"{p.lax.axis_index('y')}"])
+        return x
+
+    for _ in range(1 + twice):
+        mapped(p, p.P("x"), p.P("x"), body, **options)
+    return found
+
+
+row("branch", lambda p: mapped(p, p.P(), p.P(), lambda x: negated(p, x)))
+row("branch of a part", lambda p: mapped(p, p.P("x"), p.P("x"), unchanged), "boolean conversion")
+row(
+    "branch in jit",
+    lambda p: p.m.jit(lambda: mapped(p, p.P(), p.P(), lambda x: negated(p, x)))(),
+    "boolean conversion",
+)
+row("element", lambda p: mapped(p, p.P(), p.P(), lambda x: x * p.lax.psum(x.sum(), "x").item()))
+row("texts", texts)
+row("texts of two calls", lambda p: texts(p, twice=True))
 row("sum of parts", lambda p: mapped(p, p.P("x"), p.P(), lambda x: p.lax.psum(x, "x")))
