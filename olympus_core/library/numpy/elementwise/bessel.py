@@ -1,23 +1,19 @@
-"""The modified Bessel functions of orders 0 and 1, also scaled by exp(-|x|).
-
-Their Chebyshev expansions are computed on first use, from the functions' integrals.
-"""
+"""The modified Bessel functions of orders 0 and 1, also scaled by exp(-|x|)."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
+from olympus_core.library.chebyshev import series
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import Example, unary
+from olympus_core.library.numpy.elementwise import bessel_tables as tables
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.logic import less_equal
 from olympus_core.library.operands import choose
@@ -26,57 +22,21 @@ from olympus_core.primitives.elementwise.arithmetic import rsqrt_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import exp_p
 
 _BORDER = 8.0  # up to here the expansion is in x, above it in 1 / x
-_TERMS = 28
-
-
-def _scaled(x: np.ndarray[Any, Any], order: int) -> np.ndarray[Any, Any]:
-    """Return exp(-x) I0(x), or exp(-x) I1(x) / x, as an integral over t in [0, pi].
-
-    It is 1/pi times the integral of exp(x (cos t - 1)), for I1 with the factor sin(t)^2: Abramowitz
-    and Stegun, "Handbook of Mathematical Functions" (1964), 9.6.16 and 9.6.18.  The integrand is
-    periodic and smooth, so that the midpoint rule is exact to rounding.
-    """
-    t = (np.arange(4096) + 0.5) * np.pi / 4096
-    integrand = np.exp(np.multiply.outer(x, np.cos(t) - 1)) * np.sin(t) ** (2 * order)
-    values: np.ndarray[Any, Any] = integrand.mean(axis=-1)
-    return values
-
-
-@functools.cache
-def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return those of `_scaled` on [0, 8], and of exp(-x) sqrt(x) I(x) above, by 2 (8 / x) - 1."""
-    nodes = np.cos((np.arange(64) + 0.5) * np.pi / 64)
-    near = _scaled(_BORDER * (nodes + 1) / 2, order)
-    x = np.minimum(2 * _BORDER / (nodes + 1), 1e5)
-    far = np.sqrt(x) * x**order * _scaled(x, order)
-    basis = np.cos(np.multiply.outer(np.arange(_TERMS), np.arccos(nodes)))
-    scale = np.where(np.arange(_TERMS) == 0, 1, 2) / 64
-    interval_coefficients = [basis @ values * scale for values in (near, far)]
-    return tuple(interval_coefficients[0].tolist()), tuple(interval_coefficients[1].tolist())
-
-
-def _chebyshev(coefficients: tuple[float, ...], u: Array) -> Array:
-    """Evaluate the expansion at u in [-1, 1], by Clenshaw's recurrence."""
-    twice = u + u
-    before: Array | float = 0.0
-    last: Array | float = 0.0
-    for c in reversed(coefficients[1:]):
-        before, last = last, twice * last - before + c
-    return u * last - before + coefficients[0]
+_SERIES = ((tables.I0_NEAR, tables.I0_FAR), (tables.I1_NEAR, tables.I1_FAR))
 
 
 def _expanded(x: Any, order: int) -> Array:
     """Return exp(-|x|) I(x)."""
     size = abs_(x)
-    near, far = _coefficients(order)
+    near, far = _SERIES[order]
     inside = less_equal(size, _BORDER)
     small, large = choose("i0", inside, size, 0.0), choose("i0", inside, _BORDER, size)
-    first = _chebyshev(near, small * (2 / _BORDER) - 1)
+    first = series(near, small * (2 / _BORDER) - 1)
     value = choose(
         "i0",
         inside,
         first * small if order else first,
-        _chebyshev(far, 2 * _BORDER / large - 1) * rsqrt_p.bind(large),
+        series(far, 2 * _BORDER / large - 1) * rsqrt_p.bind(large),
     )
     return value * sign_p.bind(x) if order else value
 

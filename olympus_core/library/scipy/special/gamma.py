@@ -141,9 +141,21 @@ def i1e(x: ArrayLike) -> Array:
     return bessel.i1e(x)
 
 
+@custom_jvp
 @composite()
 def _logit_of_inexact(x: Any) -> Any:
-    return log(x) - log1p(-x)
+    """Near 1/2 the logarithms cancel, and 2 x - 1 is exact."""
+    if get_aval(x).dtype.kind == "c":
+        return log(x) - log1p(-x)
+    is_near = (x > 0.4) & (x < 0.6)
+    near = where(is_near, x, 0.5)
+    return where(is_near, log1p((2 * near - 1) / (1 - near)), log(x / (1 - x)))
+
+
+@_logit_of_inexact.defjvp
+def _logit_rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _logit_of_inexact(x), t / (x * (1 - x))
 
 
 _logit = unary("logit", "The inverse of `expit`.", {"fc": _logit_of_inexact}, promote_inexact)

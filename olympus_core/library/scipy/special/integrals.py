@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from olympus_core.base.errors import ArgumentError
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
+from olympus_core.library.chebyshev import series
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import fori_loop
@@ -55,18 +56,6 @@ def reals(name: str, function: Callable[..., Any], *xs: Any) -> Any:
     if isinstance(result, tuple):
         return tuple([convert(x, dtype) for x in result])
     return convert(result, dtype)
-
-
-def series(coefficients: Sequence[float], t: Any) -> Any:
-    """Return a Chebyshev series at `t` by Clenshaw's recurrence, as long as the dtype needs."""
-    least = 2e-18 if get_aval(t).dtype.itemsize >= 8 else 2e-9
-    greatest = max(map(abs, coefficients))
-    count = max(i for i, c in enumerate(coefficients) if abs(c) >= least * greatest) + 1
-    after: Any = 0.0
-    value: Any = 0.0
-    for c in coefficients[count - 1 : 0 : -1]:
-        value, after = 2 * t * value - after + c, value
-    return t * value - after + coefficients[0]
 
 
 def _with_slope(slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
