@@ -11,3 +11,4 @@ from olympus_core.extension.ffi import (
 )
 from olympus_core.extension.ffi import register_ffi_type as register_ffi_type
 from olympus_core.extension.ffi import register_ffi_type_id as register_ffi_type_id
+from olympus_core.extension.tokens import abstract_token as abstract_token

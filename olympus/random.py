@@ -37,6 +37,7 @@ from olympus_core.library.random.key_functions import key_dtype as key_dtype
 from olympus_core.library.random.key_functions import key_impl as key_impl
 from olympus_core.library.random.key_functions import split as split
 from olympus_core.library.random.key_functions import wrap_key_data as wrap_key_data
+from olympus_core.library.random.keys import KeyArray as _KeyArray
 from olympus_core.library.random.normal import double_sided_maxwell as double_sided_maxwell
 from olympus_core.library.random.normal import lognormal as lognormal
 from olympus_core.library.random.normal import maxwell as maxwell
@@ -49,11 +50,17 @@ from olympus_core.library.random.uniform import bits as bits
 from olympus_core.library.random.uniform import randint as randint
 from olympus_core.library.random.uniform import uniform as uniform
 
+Key = _KeyArray
+
 if _typing.TYPE_CHECKING:
+    from olympus_core.extension.sampling import random_gamma_p as random_gamma_p
     from olympus_core.library.random.matrices import multivariate_normal as multivariate_normal
     from olympus_core.library.random.matrices import orthogonal as orthogonal
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
-        elsewhere={"olympus_core.library.random.matrices": ("multivariate_normal", "orthogonal")},
+        elsewhere={
+            "olympus_core.extension.sampling": ("random_gamma_p",),
+            "olympus_core.library.random.matrices": ("multivariate_normal", "orthogonal"),
+        },
     )

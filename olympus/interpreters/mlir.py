@@ -20,6 +20,8 @@ from olympus_core.extension.lowering_rules import shape_tensor as shape_tensor
 from olympus_core.extension.lowering_rules import (
     unflatten_ir_values_like_types as unflatten_ir_values_like_types,
 )
+from olympus_core.extension.token_sets import TokenSet as TokenSet
+from olympus_core.extension.token_sets import token_type as token_type
 from olympus_core.mlir.attributes import attribute as _attribute
 from olympus_core.mlir.bindings import i32_attr as i32_attr
 from olympus_core.mlir.bindings import i64_attr as i64_attr
@@ -29,4 +31,5 @@ from olympus_core.mlir.bindings import new_context as _new_context
 LoweringRuleContext = _Context
 ir_attribute = _attribute
 make_ir_context = _new_context
+Token = ir.Value
 Value = ir.Value

@@ -225,6 +225,10 @@ if _typing.TYPE_CHECKING:
     from olympus_core.control.composite import composite as composite
     from olympus_core.control.custom_root import custom_root as custom_root
     from olympus_core.control.linear_solve import custom_linear_solve as custom_linear_solve
+    from olympus_core.extension.programs.exchanges import pbroadcast as pbroadcast
+    from olympus_core.extension.programs.exchanges import ragged_all_to_all as ragged_all_to_all
+    from olympus_core.extension.tokens import after_all as after_all
+    from olympus_core.extension.tokens import create_token as create_token
     from olympus_core.extension.unstaged_effects import dce_sink as dce_sink
     from olympus_core.extension.unstaged_effects import rng_uniform as rng_uniform
     from olympus_core.library.lax.conv_local import (
@@ -255,6 +259,13 @@ else:  # the operations themselves too, under the names that programs on the IR 
                 *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
                 *("mulhi_p", "one_minus_square_p", "polynomial_p"),
                 *("regularized_incomplete_beta_p", "square_p", "stage_p"),
+            ),
+            "olympus_core.extension.programs.exchanges": (
+                *("pbroadcast", "ragged_all_to_all", "ragged_all_to_all_p"),
+            ),
+            "olympus_core.extension.selection": ("select_and_scatter_p",),
+            "olympus_core.extension.tokens": (
+                *("after_all", "after_all_p", "create_token", "create_token_p"),
             ),
             "olympus_core.extension.unstaged_effects": (
                 *("dce_sink", "dce_sink_p", "rng_uniform", "rng_uniform_p"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import LoweringError
+from olympus_core.extension.token_sets import TokenSet
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LoweringRuleContext:
     module. Operations are emitted at the current insertion point of MLIR.
     """
 
-    tokens_in: Any = None
+    tokens_in: Any = TokenSet()
     tokens_out: Any = None
     traceback: Any = None
     name_stack: str = ""

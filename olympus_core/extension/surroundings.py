@@ -190,11 +190,3 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 
 class TraceTag:
     """The identity of a transformation."""
-
-
-class Token:
-    """The order of effects: a value without elements."""
-
-    def block_until_ready(self) -> Token:
-        """Return the token, which is always ready."""
-        return self

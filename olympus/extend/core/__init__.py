@@ -16,7 +16,6 @@ from olympus_core.extension.programs.calls import eval_jaxpr_transpose as eval_j
 from olympus_core.extension.programs.calls import (
     register_call_primitive_rules as register_call_primitive_rules,
 )
-from olympus_core.extension.surroundings import Token as Token
 from olympus_core.extension.surroundings import TraceTag as TraceTag
 from olympus_core.extension.surroundings import array_types as array_types
 from olympus_core.extension.surroundings import call_impl as call_impl
@@ -43,6 +42,8 @@ from olympus_core.extension.surroundings import (
 from olympus_core.extension.surroundings import (
     unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE,
 )
+from olympus_core.extension.tokens import AbstractToken as AbstractToken
+from olympus_core.extension.tokens import Token as Token
 from olympus_core.extension.user_primitive import UserPrimitive as _UserPrimitive
 from olympus_core.ir.olympuspr import Atom as Atom
 from olympus_core.ir.olympuspr import Eqn as _Eqn
