@@ -14,6 +14,13 @@ from olympus_core.extension.linear_util import (
 from olympus_core.ir.tracer import Array
 from olympus_core.library.jet import instantiated, run_jet
 from olympus_core.library.ode import ravel_first_arg
+from olympus_core.library.sparse.sparsify import run_sparse
+from olympus_core.library.sparse.sparsify_values import (
+    SparsifyEnv,
+    SparsifyValue,
+    arrays_to_spvalues,
+    spvalues_to_arrays,
+)
 
 
 @transformation2
@@ -98,3 +105,44 @@ def traceable(
     [1.0, 2.0]
     """
     return _flat_series(f, in_tree_def)
+
+
+@transformation_with_aux2
+def _on_values(
+    f: Callable[..., Any], store: Any, tag: Any, spenv: SparsifyEnv, spvalues: Any, *bufs: Any
+) -> list[Any]:
+    store.store(run_sparse(f, tag, spenv, spvalues))
+    return spenv.buffers
+
+
+def sparsify_subtrace(
+    f: WrappedFun, tag: Any, spenv: SparsifyEnv, spvalues: Sequence[SparsifyValue]
+) -> tuple[WrappedFun, Callable[[], list[SparsifyValue]]]:
+    """Return a flat function of sparse values as one of the buffers of an environment.
+
+    It returns all buffers of the environment. The second result returns the values of the results,
+    once the function was called. `tag` is any object, which is the `tag` of the `SparseTrace`.
+
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = env.dense(array([1.0]))
+    >>> fun = extend.linear_util.wrap_init(lambda x: [x * 2])
+    >>> flat, values = sparsify_subtrace(fun, object(), env, [value])
+    >>> flat.call_wrapped(array([1.0]))[values()[0].data_ref]
+    Array([2.], dtype=float32)
+    """
+    return _on_values(f, tag, spenv, spvalues)
+
+
+def sparsify_fun(wrapped_fun: WrappedFun, args: Sequence[Any]) -> list[Any]:
+    """Return the results of a flat function of dense arrays for dense and sparse ones.
+
+    >>> fun = extend.linear_util.wrap_init(lambda x: [x * 2])
+    >>> sparsify_fun(fun, [array([1.0])])
+    [Array([2.], dtype=float32)]
+    """
+    spenv = SparsifyEnv()
+    spvalues = arrays_to_spvalues(spenv, list(args))
+    fun, out_spvalues = sparsify_subtrace(wrapped_fun, object(), spenv, spvalues)
+    buffers = fun.call_wrapped(*spenv.buffers)
+    arrays: list[Any] = spvalues_to_arrays(SparsifyEnv(buffers), out_spvalues())
+    return arrays

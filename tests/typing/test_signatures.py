@@ -329,6 +329,58 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "primals_in series_in params return",
         "trees of arrays and series",
     ),
+    "olympus.experimental.sparse.bcoo_conv_general_dilated": (
+        "padding dimension_numbers precision preferred_element_type out_sharding",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.ad.flatten_fun_for_sparse_ad": (
+        "args return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.bcoo.bcoo_conv_general_dilated": (
+        "padding dimension_numbers precision preferred_element_type out_sharding",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.SparseTrace.to_sparse_tracer": (
+        "val",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.SparseTrace.process": (
+        "args params return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.SparsifyEnv.dense": (
+        "data",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.SparsifyEnv.sparse": (
+        "data indices indptr",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.arrays_to_spvalues": (
+        "args return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.eval_sparse": (
+        "consts",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.sparsify_fun": (
+        "args return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.sparsify_subtrace": (
+        "tag",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.spvalues_to_arrays": (
+        "spvalues return",
+        "trees of sparse and dense arrays",
+    ),
+    "olympus.experimental.sparse.transform.spvalues_to_avals": (
+        "spvalues return",
+        "trees of sparse and dense arrays",
+    ),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
     "olympus.experimental.sparse.BCOO.sum": (

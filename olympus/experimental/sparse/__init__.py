@@ -31,6 +31,10 @@ from olympus_core.library.sparse.derivatives import jacfwd as jacfwd
 from olympus_core.library.sparse.derivatives import jacobian as jacobian
 from olympus_core.library.sparse.derivatives import jacrev as jacrev
 from olympus_core.library.sparse.derivatives import value_and_grad as value_and_grad
+from olympus_core.library.sparse.gathering import (
+    bcoo_conv_general_dilated as bcoo_conv_general_dilated,
+)
+from olympus_core.library.sparse.gathering import bcoo_gather as bcoo_gather
 from olympus_core.library.sparse.matrices import COO as COO
 from olympus_core.library.sparse.matrices import CSC as CSC
 from olympus_core.library.sparse.matrices import CSR as CSR
@@ -58,6 +62,7 @@ from olympus_core.library.sparse.shapes import bcoo_rev as bcoo_rev
 from olympus_core.library.sparse.shapes import bcoo_slice as bcoo_slice
 from olympus_core.library.sparse.shapes import bcoo_squeeze as bcoo_squeeze
 from olympus_core.library.sparse.shapes import bcoo_update_layout as bcoo_update_layout
+from olympus_core.library.sparse.sparsify import SparseTracer as SparseTracer
 from olympus_core.library.sparse.sparsify import sparsify as sparsify
 
 if _typing.TYPE_CHECKING:

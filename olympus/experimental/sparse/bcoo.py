@@ -19,6 +19,12 @@ from olympus_core.library.sparse.coordinates import bcoo_sort_indices as bcoo_so
 from olympus_core.library.sparse.coordinates import bcoo_sum_duplicates as bcoo_sum_duplicates
 from olympus_core.library.sparse.coordinates import bcoo_todense as bcoo_todense
 from olympus_core.library.sparse.coordinates import bcoo_transpose as bcoo_transpose
+from olympus_core.library.sparse.gathering import BCOOProperties as BCOOProperties
+from olympus_core.library.sparse.gathering import Buffer as Buffer
+from olympus_core.library.sparse.gathering import (
+    bcoo_conv_general_dilated as bcoo_conv_general_dilated,
+)
+from olympus_core.library.sparse.gathering import bcoo_gather as bcoo_gather
 from olympus_core.library.sparse.products import bcoo_dot_general as bcoo_dot_general
 from olympus_core.library.sparse.products import (
     bcoo_dot_general_sampled as bcoo_dot_general_sampled,

@@ -13,3 +13,4 @@ from olympus_core.library.sparse.compressed import bcsr_extract as bcsr_extract
 from olympus_core.library.sparse.compressed import bcsr_fromdense as bcsr_fromdense
 from olympus_core.library.sparse.compressed import bcsr_sum_duplicates as bcsr_sum_duplicates
 from olympus_core.library.sparse.compressed import bcsr_todense as bcsr_todense
+from olympus_core.library.sparse.gathering import BCSRProperties as BCSRProperties

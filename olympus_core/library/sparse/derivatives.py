@@ -48,6 +48,52 @@ def _replaced(mat: Any, data: Any) -> Any:
     return replaced
 
 
+def flatten_fun_for_sparse_ad(
+    fun: Callable[..., Any], argnums: int | Sequence[int], args: Sequence[Any]
+) -> tuple[Callable[..., Any], tuple[int, ...], list[Any], Callable[[Sequence[Any]], Any]]:
+    """Return a function of sparse arrays as one of its buffers, to differentiate it by data.
+
+    The results are the function of buffers, the positions of the buffers to differentiate by, the
+    buffers of `args`, and the function from derivatives to the arrays of the arguments `argnums`:
+    one, or a tuple. A derivative may have more axes in front.
+
+    >>> mat = sparse.BCOO.fromdense(array([0.0, 2.0]))
+    >>> flat, numbers, buffers, restored = flatten_fun_for_sparse_ad(
+    ...     lambda m: (m.data**2).sum(), 0, (mat,))
+    >>> restored(grad(flat, numbers)(*buffers)).todense()
+    Array([0., 4.], dtype=float32)
+    """
+    wanted = {argnums} if isinstance(argnums, int) else {*argnums}
+    arrays: list[Any] = []
+    moving: list[int] = []
+    for i, arg in enumerate(args):
+        leaves = tree.leaves(arg, is_leaf=is_sparse)
+        moving += range(len(arrays), len(arrays) + len(leaves)) if i in wanted else ()
+        arrays += leaves
+    treedef = tree.structure(tuple(args), is_leaf=is_sparse)
+    buffers, structure = tree.flatten(arrays)
+    starts = [0]
+    for x in arrays:
+        starts.append(starts[-1] + len(tree.leaves(x)))
+    places = tuple(
+        place
+        for i in moving
+        for place in range(starts[i], starts[i] + 1 if is_sparse(arrays[i]) else starts[i + 1])
+    )
+
+    def flat(*values: Any, **kwargs: Any) -> Any:
+        return fun(*treedef.unflatten(structure.unflatten(values)), **kwargs)
+
+    def restored(derivatives: Sequence[Any]) -> Any:
+        found: list[Any] = [None] * len(arrays)
+        for i, value in zip(moving, derivatives, strict=True):
+            found[i] = _replaced(arrays[i], value) if is_sparse(arrays[i]) else value
+        parts = tuple([part for part in treedef.unflatten(found) if tree.leaves(part)])
+        return parts[0] if len(parts) == 1 else parts
+
+    return flat, places, buffers, restored
+
+
 def _of_data(
     transform: Callable[..., Any], is_value_first: bool = False
 ) -> Callable[..., Callable[..., Any]]:
