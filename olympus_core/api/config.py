@@ -49,7 +49,6 @@ _WITHOUT_MEANING = frozenset(
         "debug_key_reuse",
         "debug_leaked_clients_on_clear_backends",
         "debug_log_modules",
-        "default_device",
         "default_dtype_bits",
         "disable_bwd_checks",
         "disable_most_optimizations",
@@ -164,6 +163,8 @@ _WITHOUT_MEANING = frozenset(
     ]
 )
 
+#: An option whose value is not a switch.
+_DEVICE = "default_device"
 #: The values of these options that request the fixed behaviour of OLYMPUS.
 _ANYWAY: dict[str, tuple[Any, ...]] = {
     "platform_name": ("", "cpu", None),
@@ -203,6 +204,11 @@ class Config:
                 guard_process(value)
             return
         self._unused[option] = value
+        if option == _DEVICE:
+            from olympus_core.library.device import default_device_of  # few programs set it
+
+            set_process(option, default_device_of(value))
+            return
         if value not in _ANYWAY.get(option, ()) and option not in self._warned:
             self._warned.add(option)
             warnings.warn(
@@ -241,7 +247,10 @@ class Config:
 
     def _flags(self) -> dict[str, Any]:
         """Return every option, by the name of its flag, with its value in this thread."""
-        return {f"jax_{name}": self.read(name) for name in (*SWITCHES, *sorted(_WITHOUT_MEANING))}
+        return {
+            f"jax_{name}": self.read(name)
+            for name in (*SWITCHES, *sorted({*_WITHOUT_MEANING, _DEVICE}))
+        }
 
     @property
     def values(self) -> dict[str, Any]:
@@ -266,7 +275,7 @@ class Config:
 
     def _option(self, name: str) -> str:
         option = str(name).removeprefix("jax_").removeprefix("olympus_")
-        if option not in SWITCHES and option not in _WITHOUT_MEANING:
+        if option not in SWITCHES and option not in {*_WITHOUT_MEANING, _DEVICE}:
             known = [f"jax_{switch}" for switch in SWITCHES]
             raise ConfigError(
                 f"config has no option {name!r}",

@@ -82,6 +82,11 @@ class DeviceArray(Array):
         """True if the array was put on its device explicitly, so that programs may not move it."""
         return getattr(self, "_is_committed", False)
 
+    def release(self) -> DeviceArray:
+        """Mark the array as one that programs may move, and return it."""
+        self._is_committed = False
+        return self
+
     def commit(self) -> DeviceArray:
         """Mark the array as one that programs may not move, and return it."""
         self._is_committed = True

@@ -1,7 +1,8 @@
 """ShardedArray: an array in parts on several devices, or on one explicitly chosen device.
 
 A `DeviceArray` that is not a ShardedArray is on the first device and has no sharding of its own:
-programs may move it. A ShardedArray stays on its devices, and programs run there.
+programs may move it. A ShardedArray stays on its devices, and programs run there, unless it is
+released: such arrays are made in the context `default_device`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ShardedArray(DeviceArray):
 
     @property
     def committed(self) -> bool:
-        return True
+        return getattr(self, "_is_committed", True)
 
     @property
     def device(self) -> Any:
@@ -179,7 +180,8 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
     if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
         if x.is_deleted():
             raise xla.deleted_error("an array was used", aval.long_name())
-        return x if x.sharding == sharding else ShardedArray(aval, x.buffer, sharding)
+        is_same = x.committed and x.sharding == sharding
+        return x if is_same else ShardedArray(aval, x.buffer, sharding)
     value = x.numpy() if isinstance(x, DeviceArray) else put_array(x, aval).numpy()
     if isinstance(sharding, SingleDeviceSharding) and sharding.device == xla.default_device():
         return put_array(value, aval).commit()

@@ -39,7 +39,7 @@ from olympus_core.ir.trace import Trace, current_trace, install_base, using_trac
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, Mesh
-from olympus_core.placement.sharding import Sharding
+from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 from olympus_runtime.buffers import is_wide
 
 _CPU = xla.Target("cpu")
@@ -52,7 +52,7 @@ class _Spread:
     def __init__(self, program: ShardedProgram) -> None:
         self._program = program
 
-    def execute(self, buffers: list[xla.Buffer]) -> list[ShardedArray]:
+    def execute(self, buffers: list[xla.Buffer]) -> Sequence[DeviceArray]:
         """Return the results; put the arguments on the devices of the program."""
         return self._program.run([*map(DeviceArray, self._program.in_avals, buffers)])
 
@@ -176,10 +176,11 @@ def _compile_on(
     items: Any,
     committed: _Shardings,
     mesh: Mesh | None,
+    device: xla.Device,
 ) -> ShardedProgram:
     """Compile the operation for arrays of which some have an explicit sharding.
 
-    `mesh` is the mesh of the context, on whose devices it runs.
+    `mesh` is the mesh of the context, on whose devices it runs; without any, it runs on `device`.
     """
     operation, _ = _eager_operation(primitive, avals, dict(items))
     requested = operation.in_shardings or (None,) * len(avals)
@@ -198,7 +199,11 @@ def _compile_on(
     where = placement(
         primitive.spoken(dict(items)), operation.program, ins, operation.out_shardings
     )
-    assert where is not None
+    if where is None:
+        one = SingleDeviceSharding(device)
+        where = Placement((device,), 1, (one,), is_default=True)
+        ins, outs = (one,) * len(avals), (one,) * len(operation.program.outvars)
+        operation = operation._replace(in_shardings=ins, out_shardings=outs)
     return _sharded(operation, entry, where, committed)
 
 
@@ -274,7 +279,7 @@ class EagerTrace:
             return primitive.run_in_place(args, params)
         if state.no_execution:
             check_execution(primitive.spoken(params))
-        if state.mesh.__class__ is Mesh:
+        if state.mesh.__class__ is Mesh or state.default_device is not None:
             return self._on_devices(primitive, args, params)
         avals: list[ShapedArray] = []
         buffers: list[Any] = []
@@ -315,7 +320,8 @@ class EagerTrace:
         if mesh is not None and mesh.has_explicit_axes:
             check_context(primitive.spoken(params), avals, mesh)
         shardings = tuple(map(committed_sharding, arrays))
-        program = _on_devices(primitive, avals, tuple(params.items()), shardings, mesh)
+        device = state.default_device or xla.default_device()
+        program = _on_devices(primitive, avals, tuple(params.items()), shardings, mesh, device)
         results = program.run(arrays)
         if state.debug_nans or state.debug_infs:
             check_values(results, lambda fault: _report(primitive, args, params, fault))

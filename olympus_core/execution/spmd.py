@@ -40,12 +40,14 @@ class Claim(NamedTuple):
 class Placement(NamedTuple):
     """The devices of a program in their order, or their number if none are named.
 
-    `shardings` name the axes of results, the most specific first.
+    `shardings` name the axes of results, the most specific first. `is_default` is True if neither
+    an argument nor the program names the device, so that other programs may move the results.
     """
 
     devices: tuple[Any, ...] | None
     num_devices: int
     shardings: tuple[Sharding, ...]
+    is_default: bool = False
 
     @property
     def meshes(self) -> tuple[AnyMesh, ...]:
@@ -209,7 +211,7 @@ def committed_sharding(x: Any) -> Sharding | None:
     """Return the sharding of an array that programs may not move; None for any other value."""
     if x.__class__ is ShardedArray:
         sharding: Sharding = x.sharding
-        return sharding
+        return sharding if x.committed else None
     return x.sharding if isinstance(x, DeviceArray) and x.committed else None
 
 
@@ -240,7 +242,7 @@ class ShardedProgram:
                 xla.sharded_result_handler(a.shape, a.dtype, s) for a, s in self._results
             ]
 
-    def run(self, arrays: Sequence[DeviceArray]) -> list[ShardedArray]:
+    def run(self, arrays: Sequence[DeviceArray]) -> Sequence[DeviceArray]:
         """Run the program on arrays of the types of `in_avals`; arrays on other devices are moved.
 
         Raises ShardingError for an array with another sharding that may not be moved,
@@ -258,10 +260,17 @@ class ShardedProgram:
         if self._donated:
             self._check_donations(buffers)
         outs = xla.run_partitioned(self.executable.run, buffers, self._handlers, self._on_cpu)
-        return [
-            ShardedArray(aval, x, sharding)
-            for x, (aval, sharding) in zip(outs, self._results, strict=True)
-        ]
+        results = zip(outs, self._results, strict=True)
+        if self.where.is_default:
+            return [self._free(aval, x, sharding) for x, (aval, sharding) in results]
+        return [ShardedArray(aval, x, sharding) for x, (aval, sharding) in results]
+
+    @staticmethod
+    def _free(aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> DeviceArray:
+        """Return a result that programs may move, on one device."""
+        if sharding.devices == (xla.default_device(),):
+            return DeviceArray(aval, buffer)
+        return ShardedArray(aval, buffer, sharding).release()
 
     def placed(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Return the arrays on the devices of the program; raise ShardingError as `run` does."""

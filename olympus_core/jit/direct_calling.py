@@ -57,7 +57,8 @@ class DirectFunction(StagedFunction[_P, _R]):
 
     def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> xla.Missed:
         """Return the result of a call, and the data of later calls of its kind if there are any."""
-        disturbed = not is_undisturbed() or state.mesh.__class__ is Mesh
+        elsewhere = state.mesh.__class__ is Mesh or state.default_device is not None
+        disturbed = not is_undisturbed() or elsewhere
         if state.disable_jit or disturbed or references.exist():
             return StagedFunction.__call__(self, *args, **kwargs), None, False
         arguments = self.arguments(args, kwargs)

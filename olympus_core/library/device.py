@@ -17,7 +17,7 @@ from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import ArgumentError, UnsupportedError
+from olympus_core.base.errors import ArgumentError
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -76,10 +76,20 @@ def on_context_mesh(x: Array, entries: tuple[None, ...] = ()) -> Array:
     Its spec has the `entries` if all axes are explicit, which do not split it.
     """
     mesh = state.mesh
+    if mesh is None and state.default_device is not None:
+        return on_default_device(x)
     if mesh.__class__ is not Mesh or not isinstance(x, DeviceArray) or x.committed:
         return x
     spec = PartitionSpec(*entries) if mesh.are_all_axes_explicit else PartitionSpec()
     return put_on(x, NamedSharding(mesh, spec))
+
+
+def on_default_device(x: Array) -> Array:
+    """Return an array on the device of `default_device`, if it is free to move."""
+    device = state.default_device
+    if device is None or not isinstance(x, DeviceArray) or x.committed or x.device == device:
+        return x
+    return put_on(x, SingleDeviceSharding(device)).release()
 
 
 def like(x: Array, prototype: Any, device: Any) -> Array:
@@ -159,23 +169,44 @@ def process_indices(backend: str | None = None) -> list[int]:
     return [0]
 
 
+#: the names that `default_device` takes
+_PLATFORMS = ("cpu", "gpu", "cuda", "rocm", "tpu")
+
+
+def default_device_of(value: xla.Device | str | None) -> xla.Device | None:
+    """Return the device of an argument of `default_device`; None for the first one of the CPU.
+
+    Raises the errors of `default_device`.
+    """
+    if isinstance(value, str) and value not in _PLATFORMS:
+        raise ArgumentError(
+            "default_device must be passed either a Device object (e.g. "
+            "`olympus.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: "
+            f"{value!r:.60}"
+        )
+    device = devices(value)[0] if isinstance(value, str) else value
+    if device is not None and not hasattr(device, "platform"):
+        raise ArgumentError(
+            "default_device must be passed either a Device object (e.g. "
+            f"`olympus.devices('cpu')[0]`) or a platform name string, got: {device!r:.60}"
+        )
+    return None if device == xla.default_device() else device
+
+
 @contextlib.contextmanager
 def default_device(new_val: xla.Device | str | None) -> Iterator[None]:
-    """Within the context, put arrays on a device: the first one of the CPU, as without it.
+    """Within the context, run programs on a device, unless an argument was put on another one.
 
-    Raises BackendError for an absent platform, and UnsupportedError for another device: put arrays
-    on it with `device_put`.
+    The arrays that they create are there, and programs may move them. `new_val` is a device, or the
+    name of a platform for its first device, or None for the first device of the CPU.
+
+    Raises BackendError for an absent platform, ArgumentError for another value.
 
     >>> with default_device(devices("cpu")[0]):
     ...     x = numpy.arange(3)
     """
-    device = devices(new_val)[0] if isinstance(new_val, str) else new_val
-    if device not in (None, xla.default_device()):
-        raise UnsupportedError(
-            f"default_device needs the first device of the CPU, and got {device!r:.80}",
-            hint="put arrays on a device with device_put, or pass a sharding",
-        )
-    yield
+    with switched("default_device", default_device_of(new_val)):
+        yield
 
 
 host_count, host_id, host_ids = process_count, process_index, process_indices
@@ -232,7 +263,7 @@ def device_put(
             primitive = reshard_p if sharding.mesh.has_explicit_axes else sharding_constraint_p
             return primitive.bind(value, sharding=sharding)
         if sharding is None:
-            return value if isinstance(value, DeviceArray) else put_array(value)
+            return value if isinstance(value, DeviceArray) else on_default_device(put_array(value))
         return put_on(value, sharding)
 
     leaves, treedef = tree.flatten(x)

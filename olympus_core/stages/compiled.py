@@ -238,7 +238,7 @@ class Compiled(Stage):
         self._refuse_tracers(leaves)
         avals = self._avals(leaves)
         for name, x in zip(self.arg_names, leaves, strict=True):
-            if isinstance(x, ShardedArray):
+            if isinstance(x, ShardedArray) and x.committed:
                 raise ShardingError(
                     f"argument {name!r} of '{self.fun_name}' was placed with the "
                     f"sharding {x.sharding}, and the program was compiled for one device",

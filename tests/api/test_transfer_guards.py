@@ -92,7 +92,8 @@ def test_the_default_device(jx: Any) -> None:
             assert jx.numpy.arange(3).devices() == {jx.devices("cpu")[0]}
 
 
-def test_another_default_device() -> None:
-    other: Any = object()
-    with pytest.raises(NotImplementedError, match="first device"), ox.default_device(other):
-        pass
+def test_no_default_device() -> None:
+    for other in (object(), "foo"):
+        value: Any = other
+        with pytest.raises(ValueError, match="must be passed either"), ox.default_device(value):
+            pass

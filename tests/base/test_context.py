@@ -19,6 +19,7 @@ OTHERS = {
     "allow_f16_reductions": False,
     "auto_pcast": False,
     "annotations": (("tag", "1"),),
+    "default_device": "a device",
     "axes": (("i", 2),),
     "default_matmul_precision": "highest",
     "default_prng_impl": "rbg",

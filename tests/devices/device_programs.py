@@ -172,3 +172,64 @@ row("element", lambda p: mapped(p, p.P(), p.P(), lambda x: x * p.lax.psum(x.sum(
 row("texts", texts)
 row("texts of two calls", lambda p: texts(p, twice=True))
 row("sum of parts", lambda p: mapped(p, p.P("x"), p.P(), lambda x: p.lax.psum(x, "x")))
+
+
+# the default device
+def on_fourth(p: Any, run: Callable[[], Any]) -> Any:
+    with p.m.default_device(p.m.devices()[3]):
+        return run()
+
+
+def placed(x: Any) -> list[Any]:
+    return [x, x.committed]
+
+
+row("default ones", lambda p: on_fourth(p, lambda: placed(p.np.ones(3))))
+row("default array", lambda p: on_fourth(p, lambda: placed(p.np.array([1.0, 2.0]))))
+row("default asarray", lambda p: on_fourth(p, lambda: placed(p.np.asarray(host(2)))))
+row("default put", lambda p: on_fourth(p, lambda: placed(p.m.device_put(host(2)))))
+row("default jit", lambda p: on_fourth(p, lambda: placed(p.m.jit(lambda x: x * 2)(host(2)))))
+row("default creation", lambda p: on_fourth(p, lambda: placed(p.m.jit(lambda: p.np.ones(2))())))
+row("default grad", lambda p: on_fourth(p, lambda: placed(p.m.grad(p.np.sum)(host(2)))))
+row("default random", lambda p: on_fourth(p, lambda: placed(p.m.random.normal(p.m.random.key(0)))))
+row("default after", lambda p: [placed(f(on_fourth(p, lambda: p.np.ones(3)))) for f in later(p)])
+row("default of no other", lambda p: on_fourth(p, lambda: placed(put(p, "x") * 2)))
+row("default of a mesh", lambda p: on_fourth(p, lambda: mapped(p, p.P("x"), p.P("x"))))
+row(
+    "default of another device",
+    lambda p: on_fourth(p, lambda: placed(p.m.device_put(host(2), p.m.devices()[2]) + 1)),
+)
+row("default None", lambda p: on_fourth(p, lambda: first(p, lambda: placed(p.np.ones(2)))))
+row("default of a name", lambda p: named_default(p, "foo"), "must be passed either a Device object")
+row("default of an option", lambda p: optional(p))
+
+
+def first(p: Any, run: Callable[[], Any]) -> Any:
+    with p.m.default_device(None):
+        return run()
+
+
+def named_default(p: Any, name: str) -> Any:
+    with p.m.default_device(name):
+        return p.np.ones(2)
+
+
+def optional(p: Any) -> Any:
+    p.m.config.update("jax_default_device", p.m.devices()[2])
+    try:
+        return [*placed(p.np.ones(2)), str(p.m.config.jax_default_device)]
+    finally:
+        p.m.config.update("jax_default_device", None)
+
+
+def later(p: Any) -> list[Callable[[Any], Any]]:
+    """Return operations on an array that was made with another default device."""
+    other = p.m.device_put(host(3), p.m.devices()[2])
+    return [
+        lambda x: x,
+        lambda x: x + 1,
+        lambda x: x + other,
+        lambda x: x[0],
+        p.m.jit(lambda x: x + 1),
+        lambda x: p.m.jit(lambda x: x + 1).lower(x).compile()(x),
+    ]
