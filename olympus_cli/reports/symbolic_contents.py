@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from olympus.artifact import SymbolicManifest, part_name
+from olympus.artifact import CONSTANTS, SymbolicManifest, part_name
 from olympus_cli.reports.bundle_text import Table
 from olympus_cli.text.units import byte_size
 
@@ -28,6 +28,8 @@ def symbolic_lines(manifest: SymbolicManifest, file: str, size: int) -> Iterator
     texts = list(dict.fromkeys(constraint.text for constraint in manifest.constraints))
     yield f"  {'constraints':<17} {', '.join(texts) or 'each size is 1 or more'}"
     yield f"  {'programs':<17} {', '.join(manifest.programs)}"
+    if (constants := manifest.members.get(CONSTANTS)) is not None:
+        yield f"  {'constants':<17} {byte_size(constants.size)} in {CONSTANTS}, for all sizes"
 
 
 def symbolic_tables(manifest: SymbolicManifest) -> Iterator[Table]:

@@ -6,18 +6,29 @@ such as the transposed weights of `x @ w.T`, this pass does it.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import dtypes
-from olympus_core.base.context import Context, state
+from olympus_core.base.context import Context, switched
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.trace import using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.constant import constant_p
+
+#: The switches that check calls of the user, with the values for an evaluation without checks.
+_CHECKS: dict[str, Any] = {
+    "debug_nans": False,
+    "debug_infs": False,
+    "no_execution": False,
+    "no_tracing": False,
+    "transfer_guard_host_to_device": "allow",
+    "transfer_guard_device_to_host": "allow",
+}
 
 
 def folded(program: Olympuspr, min_bytes: int, *, evaluates: bool = True) -> Olympuspr:
@@ -37,7 +48,7 @@ def folded(program: Olympuspr, min_bytes: int, *, evaluates: bool = True) -> Oly
     values |= {eqn.outputs[0]: eqn.params["value"].value for eqn in raised}
     large = {v for v, x in values.items() if not isinstance(x, Tracer) and _bytes(v) >= min_bytes}
     eqns: list[Eqn] = []
-    may_fold = evaluates and bool(large) and not (state.debug_nans or state.debug_infs)
+    may_fold = evaluates and bool(large)
     for eqn in program.eqns:
         if eqn.outputs and eqn.outputs[0] in values:  # a constant of a program that was raised
             continue
@@ -92,5 +103,8 @@ def _is_foldable(eqn: Eqn, values: dict[Atom, Any]) -> bool:
 
 def _evaluated(eqn: Eqn, values: dict[Atom, Any]) -> np.ndarray[Any, Any]:
     operands = [x.value if isinstance(x, Literal) else values[x] for x in eqn.inputs]
-    with using_trace(Context.trace):
+    with ExitStack() as stack:
+        for name, value in _CHECKS.items():
+            stack.enter_context(switched(name, value))
+        stack.enter_context(using_trace(Context.trace))
         return array_to_numpy(eqn.primitive.bind(*operands, **eqn.params))

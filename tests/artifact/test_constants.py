@@ -17,6 +17,7 @@ from olympus.interop import bundles
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 from olympus_bundle.bundle_file import read_bundle, read_member
 from olympus_bundle.constants import constants_of
+from olympus_core.artifact.safetensors import safetensors
 from tests.artifact.bundles import members_of, pack, replace_member, save, struct
 
 RANDOM = np.random.default_rng(0)
@@ -231,3 +232,45 @@ def test_a_program_of_several_devices_has_replicated_constants(tmp_path: Path) -
     results = artifact.load(path).compiled()(*inputs(4))
     np.testing.assert_allclose(results, expected, rtol=1e-4, atol=1e-4)
     assert path.stat().st_size < 1.2 * TABLE.nbytes
+
+
+def test_the_programs_of_several_backends_share_the_constants(tmp_path: Path) -> None:
+    program, path = traced(4), tmp_path / "f.olympus"
+    lowered = [
+        program.lower(olympus.Target(*target), constants="store")
+        for target in (("cpu",), ("gpu", "h200"))
+    ]
+    artifact.save(
+        path,
+        lowered[0].compile(),
+        lowered=lowered,
+        olympuspr_text=lowered[0].olympuspr_text(),
+        name="f",
+        entry="m:f",
+    )
+    assert path.stat().st_size < 1.2 * TABLE.nbytes
+    bundle = artifact.load(path)
+    names = {k: [x.name for x in group] for k, group in bundle.manifest.constants.items()}
+    assert names["cpu"] == names["gpu"] == list(lowered[0].constants.digests)
+    bundle.check_program("gpu")
+    assert bundle.constants("gpu").bytes == TABLE.nbytes + WEIGHTS.nbytes
+
+
+def test_the_constants_of_a_bundle_with_weights_are_aligned(tmp_path: Path) -> None:
+    def f(params: Any, rows: Any) -> Any:
+        return params * jnp.take(TABLE, rows, axis=0)
+
+    program = olympus.jit(f).trace(struct(3, 2561), struct(3, dtype="int32"))
+    part = save(tmp_path / "f.olympus", program, constants="store", name="f")
+    weights = tmp_path / "w.safetensors"
+    weights.write_bytes(safetensors({"params": WEIGHTS[:3]}))
+    path = tmp_path / "served.olympus"
+    artifact.join_weights(path, part, {"params": weights})
+    file = read_bundle(path)
+    inner = read_member(file, "program.olympus")
+    ((_, array),) = constants_of(inner, "cpu")
+    whole = np.frombuffer(file.members.views["program.olympus"], np.uint8)
+    assert np.shares_memory(whole, array)
+    rows = np.arange(3, dtype="int32")
+    expected = WEIGHTS[:3] * TABLE[rows]
+    np.testing.assert_allclose(olympus_runtime.load(path)(rows), expected, rtol=1e-6)

@@ -53,3 +53,16 @@ def test_unused_constants_are_removed() -> None:
         return x
 
     assert folded(olympus.jit(f).trace(1.0).olympuspr, 16).consts == ()
+
+
+def test_checks_of_calls_do_not_apply() -> None:
+    table = np.where(W > 2, np.nan, W)
+    traced = olympus.jit(lambda x: x @ jnp.exp(jnp.asarray(table.T))).trace(struct(8, 64))
+    expected = [x.tobytes() for x in folded(traced.olympuspr, 16).consts]
+    again = traced.olympuspr.replace()
+    with (
+        olympus.debug_nans(),
+        olympus.no_execution(),
+        olympus.transfer_guard("disallow"),
+    ):
+        assert [x.tobytes() for x in folded(again, 16).consts] == expected
