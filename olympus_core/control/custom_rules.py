@@ -374,6 +374,9 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
     def _defined(self) -> bool:
         """Return True if the rule has been set."""
 
+    def _check_static(self, positional: Sequence[Any]) -> None:
+        """Raise an error for a `nondiff_argnums` argument that the rules cannot take."""
+
     @abc.abstractmethod
     def _flat_rule(self, call: RuleCall, body: Body | None) -> FlatRule:
         """Return the rule of a call, on flat lists; `body` is the staged function, or None."""
@@ -391,6 +394,7 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
                 f"{self._missing} function {function_name(self.fun)} using {self._definer}."
             )
         positional = bind_positions(self.fun, args, kwargs)
+        self._check_static(positional)
         fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
-from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
@@ -27,6 +27,7 @@ from olympus_core.control.custom_rules import (
     with_dtypes,
 )
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
+from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms import data, references
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, batched_aval, place_axis
@@ -383,6 +384,19 @@ class custom_vjp(CustomFunction[_P, _R]):
     def _defined(self) -> bool:
         """Return True if the rules have been set."""
         return self.fwd is not None and self.bwd is not None
+
+    def _check_static(self, positional: Sequence[Any]) -> None:
+        """Raise LeakedTracerError for a tracer among the `nondiff_argnums`: a rule has no trace."""
+        for i in self.nondiff_argnums:
+            for leaf in tree.leaves(positional[i]) if i < len(positional) else ():
+                if isinstance(leaf, Tracer):
+                    raise LeakedTracerError(
+                        "Found a JAX Tracer object passed as an argument to a custom_vjp function "
+                        "in a position indicated by nondiff_argnums as non-differentiable: "
+                        f"argument {i} of '{function_name(self.fun)}' is a "
+                        f"{get_aval(leaf).long_name()}",
+                        hint="leave it out of nondiff_argnums, and return None as its cotangent",
+                    )
 
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
         """Return the rules of a call, on flat lists."""

@@ -17,6 +17,7 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, sha
 from olympus_core.base.errors import DTypeError, MissingRuleError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.base.tree_differences import lines
+from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.transforms.flat import (
     as_derivative,
@@ -110,9 +111,21 @@ def jvp(
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
-    filled = [instantiate(t, a) for t, a in zip(out_tangents, out_avals, strict=False)]
+    is_weak = _are_weak(active_tangents)
+    filled = [_instantiated(t, a, is_weak) for t, a in zip(out_tangents, out_avals, strict=False)]
     result = out_tree.unflatten(outs[:count]), out_tree.unflatten(filled)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+
+
+def _are_weak(inputs: Sequence[Any]) -> bool:
+    """Return True if the given (co)tangents are weakly typed, and so are those computed of them."""
+    return all(x is None or get_aval(x).weak_type for x in inputs)
+
+
+def _instantiated(x: Any, aval: ShapedArray, is_weak: bool) -> Any:
+    """Return a (co)tangent as `instantiate` does; with `is_weak` it is as weak as `aval`."""
+    value = instantiate(x, aval)
+    return as_derivative(value, aval) if is_weak and trace.at_base() else value
 
 
 def _flattened(
@@ -265,10 +278,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         nonzero_cotangents = [
             c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
         ]
+        is_weak = _are_weak(nonzero_cotangents)
         nonzero_cotangents += [None] * (len(outs) - count)
         input_cotangents = _pull_back(text.having(residuals), nonzero_cotangents, active)
         result: tuple[Any, ...] = in_tree.unflatten(
-            instantiate(c, a.with_cotangent_sharding())
+            _instantiated(c, a.with_cotangent_sharding(), is_weak)
             for c, a in zip(input_cotangents, avals, strict=True)
         )
         return result

@@ -205,6 +205,11 @@ lax.switch(0, [lambda: 1, lambda: 2.0])
     The output of branch 0 has type int32\[\] but the
 lax.associative_scan(3, ones)
     lax.associative_scan: fn argument should be callable
+# rules
+jit(lambda n, x: grad(product, 1)(n, x))(2.0, 3.0)
+    Found a JAX Tracer object passed as an argument to a custom_vjp function in a position
+linear_transpose(lax.sin, 1.0)(1.0)
+    Transpose rule \(for reverse-mode differentiation\) for 'sin' not implemented
 """
 
 
@@ -231,6 +236,8 @@ def _namespace(library: str) -> dict[str, Any]:
         transform(lambda x: found.append(x))(np.ones(3, np.float32))
         return found[0]
 
+    product = module.custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
+    product.defvjp(lambda n, x: (x * n, None), lambda n, _, ct: (n * ct,))
     dead = module.numpy.zeros(3)
     dead.delete()
     return {
@@ -243,6 +250,7 @@ def _namespace(library: str) -> dict[str, Any]:
         "generator": _generator,
         "Incomparable": Incomparable,
         "ones": module.numpy.ones(3),
+        "product": product,
         "dead": dead,
         "leaked": leaked,
         "twice": lambda f, cls: (f(cls()), f(cls())),

@@ -17,7 +17,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.base.errors import DTypeError, NoDerivativeError, ShapeError
 from olympus_core.ir import sharding_rules, unreduced_rules
 from olympus_core.ir.olympuspr import Literal
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
@@ -196,7 +196,10 @@ class Elementwise(SingleResult):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         if not self.linear:
-            raise TransformError(f"'{self.name}' is not linear, and cannot be transposed")
+            raise NoDerivativeError(
+                f"Transpose rule (for reverse-mode differentiation) for '{self.name}' not "
+                "implemented: it is not linear, and cannot be transposed"
+            )
         return [
             unbroadcast(rule(cotangent, *operands, **params), x.aval)
             if rule and isinstance(x, Linear)
