@@ -241,13 +241,52 @@ def prefix_leaves(
     try:
         subtrees = flatten_up_to(treedef, full)
     except TreeError:
+        label = f"{'pjit' if asker == 'jit' else asker} {what}"
         raise TransformError(
             f"{asker} {what} specification must be a tree prefix of the corresponding value.\n"
+            f"{_mismatch(label, prefix, full, is_leaf)}"
             f"  {what}: {prefix!r}\n  it applies to: {structure(full)}"
         ) from None
     for value, subtree in zip(values, subtrees, strict=True):
         result.extend([value] * structure(subtree).num_leaves)
     return result
+
+
+def _mismatch(label: str, prefix: Any, full: Any, is_leaf: IsLeaf) -> str:
+    """Return a text for the first place where a tree is not a prefix of another; "" for none.
+
+    `label` is the name of the prefix, with the path of the place.
+    """
+    if prefix is None or (is_leaf is not None and is_leaf(prefix)):
+        return ""
+    ours = registry.flatten_one_level_with_keys(prefix)
+    if ours is None:
+        return ""
+    theirs = None if full is None else registry.flatten_one_level_with_keys(full)
+    kind = type(prefix).__name__
+    if theirs is None or type(full) is not type(prefix):
+        other = "a leaf" if theirs is None else f"a {type(full).__name__}"
+        return _structure_error("different types", label, f"a {kind}", other)
+    (mine, own), (parts, data) = ours, theirs
+    mine, parts = list(mine), list(parts)
+    sizes = [f"{len(x)} part{'' if len(x) == 1 else 's'}" for x in (mine, parts)]
+    if isinstance(prefix, tuple | list) and len(mine) != len(parts):
+        return _structure_error(f"different lengths of {kind}", label, *sizes)
+    if len(mine) != len(parts):
+        return _structure_error("different numbers of pytree children", label, *sizes)
+    if own != data:
+        return _structure_error("different pytree metadata", label, f"{own}", f"{data}")
+    for (key, child), (_, part) in zip(mine, parts, strict=True):
+        if text := _mismatch(f"{label}{key}", child, part, is_leaf):
+            return text
+    return ""
+
+
+def _structure_error(what: str, label: str, mine: str, other: str) -> str:
+    return (
+        f"Mismatch details (1 found):\npytree structure error: {what} at key path\n    {label}\n"
+        f"the prefix has {mine} there, and the tree has {other}\n"
+    )
 
 
 def register_node(

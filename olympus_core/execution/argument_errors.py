@@ -6,12 +6,13 @@ call has failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray
-from olympus_core.base.errors import DeletedArrayError, UsageError
+from olympus_core.base.errors import DeletedArrayError, ShardingError, UsageError
 
 _MAX_NAMES = 3  # that a message has
 
@@ -34,6 +35,21 @@ def named_error(
     if isinstance(error, DeletedArrayError):
         return _deleted(function, leaves, names) or error
     return error
+
+
+def with_argument_names(error: ShardingError, function: str, names: Sequence[str]) -> ShardingError:
+    """Return the error for arguments on different devices, with `names` for their numbers.
+
+    Other errors are returned as they are.
+    """
+    text = str(error)
+    if not text.startswith("Received incompatible devices"):
+        return error
+
+    def named(found: re.Match[str]) -> str:
+        return f"argument {names[int(found[1]) - 1]} of {function} with shape"
+
+    return ShardingError(re.sub(r"argument (\d+) with shape", named, text), hint=error.hint)
 
 
 def _donated_twice(

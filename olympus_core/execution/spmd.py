@@ -35,6 +35,8 @@ class Claim(NamedTuple):
 
     what: str
     place: Sharding | AnyMesh
+    #: the text of the source line, if known
+    line: str = ""
 
 
 class Placement(NamedTuple):
@@ -86,7 +88,7 @@ def placement(
         *_claims("argument", in_shardings, program.in_avals, arg_names),
         *_claims("result", out_shardings, program.out_avals, ()),
         *(
-            Claim(f"{eqn.primitive}{eqn.source.place()},", value)
+            Claim(f"{eqn.primitive} inside jit", value, eqn.source.place())
             for eqn, value in shardings_in(program)
         ),
     ]
@@ -192,8 +194,8 @@ def _size(place: Sharding | AnyMesh) -> int:
 def _mismatch(name: str, a: Claim, b: Claim) -> ShardingError:
     return ShardingError(
         "Received incompatible devices for jitted computation. Got "
-        f"{a.what} {_where(a.place)} and {b.what} {_where(b.place)}: '{name}' runs on one set of "
-        "devices, in one order"
+        f"{a.what} {_where(a.place)}{a.line} and {b.what} {_where(b.place)}{b.line}: '{name}' runs "
+        "on one set of devices, in one order"
         f"{source.current_location().place()}",
         hint="put the arrays on one mesh with device_put, or pass NumPy arrays, which go anywhere",
     )

@@ -27,6 +27,7 @@ from olympus_core.base.errors import (
     DTypeError,
     OptionError,
     RangeError,
+    ShardingError,
     SignatureError,
     StaticError,
     UsageError,
@@ -34,7 +35,7 @@ from olympus_core.base.errors import (
 from olympus_core.base.permissions import check_tracing
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
-from olympus_core.execution.argument_errors import named_error
+from olympus_core.execution.argument_errors import named_error, with_argument_names
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.sharding_rules import check_context
@@ -295,6 +296,8 @@ class StagedFunction(Generic[_P, _R]):
         except UsageError as error:
             self._raise_named(error, arguments)
             raise
+        except ShardingError as error:
+            raise self._placed_apart(error, arguments, len(call.consts)) from None
         except RangeError as error:
             raise self._out_of_range(error, arguments) from None
         result: _R = call.out_tree.unflatten(outs)
@@ -345,6 +348,13 @@ class StagedFunction(Generic[_P, _R]):
             return (written, last), result
 
         return StagedFunction(call, self.options), threaded
+
+    def _placed_apart(
+        self, error: ShardingError, arguments: Arguments, num_consts: int
+    ) -> ShardingError:
+        """Return the error with the names of the arguments that are on different devices."""
+        names = self.argument_names(arguments)
+        return with_argument_names(error, self.name, ["a constant"] * num_consts + [*names])
 
     def _raise_named(self, error: UsageError, arguments: Arguments) -> None:
         """Raise `error` with the names of the arguments it is about; return for other errors."""

@@ -10,7 +10,7 @@ from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.context import state
-from olympus_core.base.errors import ArgumentError, ShardingError, UsageError
+from olympus_core.base.errors import ArgumentError, ShardingError, TransformError, UsageError
 from olympus_core.control.call import jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
@@ -91,6 +91,8 @@ class ShardedFunction(StagedFunction[_P, _R]):
             except UsageError as error:
                 self._raise_named(error, arguments)
                 raise
+            except ShardingError as error:
+                raise self._placed_apart(error, arguments, len(consts)) from None
         else:
             inputs = [*consts, *map(_constrained, leaves, ins)]
             values = trace.current_trace().process(jit_p, inputs, call.params)
@@ -112,6 +114,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 "in_shardings is specified, and it got "
                 f"{', '.join(map(repr, places[1]))} by keyword"
             )
+        _check_tuple(self.shardings.ins, len(places[0]))
         shardings = _named("in_shardings", self.shardings.ins, places[0])
         names = self.argument_names(arguments)
         columns = arguments.leaves, arguments.avals, names, shardings
@@ -143,6 +146,26 @@ class ShardedFunction(StagedFunction[_P, _R]):
             if sharding is not None:
                 sharding.check_shape(aval.shape, f"result{path} of '{self.name}'")
         return tuple(shardings)
+
+
+def _check_tuple(prefix: Any, count: int) -> None:
+    """Raise TransformError unless `in_shardings` is one sharding, or has one for each argument."""
+    if isinstance(prefix, Sharding | PartitionSpec | None):
+        return
+    if isinstance(prefix, tuple) and len(prefix) == count:
+        return
+    wrong = (
+        f"is the wrong length: got a tuple or list of length {len(prefix)} for an args tuple of "
+        f"length {count}."
+        if isinstance(prefix, tuple)
+        else f"is not a tuple: got {type(prefix)} instead."
+    )
+    raise TransformError(
+        "pjit in_shardings specification must be a tree prefix of the positional arguments tuple. "
+        "In particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple "
+        f"of length equal to the number of positional arguments. But pjit in_shardings {wrong}",
+        hint="write a tuple with a sharding, or None, for each argument",
+    )
 
 
 def _named(what: str, prefix: Any, full: Any) -> list[Sharding | None]:

@@ -130,6 +130,62 @@ row(
     "Unconstrained dims are not allowed",
 )
 
+# errors of trees and of devices
+row(
+    "too many shardings",
+    lambda p: p.m.jit(lambda x: x, in_shardings=(named(p),) * 3)(host(8)),
+    "is the wrong length: got a tuple or list of length 3 for an args tuple of length 1",
+)
+row(
+    "not a tuple",
+    lambda p: p.m.jit(lambda x: x, in_shardings={"a": named(p)})(host(8)),
+    "pjit in_shardings is not a tuple: got <class 'dict'> instead",
+)
+row(
+    "lists of other lengths",
+    lambda p: p.m.jit(lambda x: [x], out_shardings=[named(p)] * 2)(host(8)),
+    "pytree structure error: different lengths of list at key path\n    pjit out_shardings\n",
+)
+row(
+    "trees of other types",
+    lambda p: p.m.jit(lambda x: [{"a": x}], out_shardings=[{"a": [named(p)]}])(host(8)),
+    r"different types at key path\n    pjit out_shardings\[0\]\['a'\]\n",
+)
+row(
+    "other keys",
+    lambda p: p.m.jit(lambda x: {"a": x}, out_shardings={"b": named(p)})(host(8)),
+    "different pytree metadata at key path\n    pjit out_shardings\n",
+)
+row(
+    "specs of other lengths",
+    lambda p: mapped(p, (p.P(), p.P()), p.P()),
+    "different lengths of tuple at key path\n    shard_map in_specs\n",
+)
+row(
+    "too few keys",
+    lambda p: p.m.shard_map(abs, mesh=mesh(p), in_specs=({"a": p.P()},), out_specs=p.P())({
+        "a": host(2), "b": host(2)
+    }),
+    r"different numbers of pytree children at key path\n    shard_map in_specs\[0\]\n",
+)  # fmt: skip
+row(
+    "devices of arguments",
+    lambda p: p.m.jit(lambda x, y: x + y)(put(p, "x"), p.m.device_put(host(2), p.m.devices()[1])),
+    r"Got argument x of .*<lambda> with shape float32\[8,2\] and with device ids .* on platform "
+    r"CPU and argument y of .*<lambda> with shape float32\[2\] and with device ids \[1\] on platform",
+)
+row(
+    "devices of a constraint",
+    lambda p: p.m.jit(lambda x: p.lax.with_sharding_constraint(x, reversed_rows(p)))(put(p, "x")),
+    r"argument x of .* and sharding_constraint inside jit with device ids \[7, 6, .* platform CPU",
+)
+
+
+def reversed_rows(p: Any) -> Any:
+    grid = np.array(p.m.devices()[::-1])
+    return p.sharding.NamedSharding(p.sharding.Mesh(grid, ("a",)), p.P("a"))
+
+
 # shard_map
 row("no spec", lambda p: mapped(p, None, p.P()))
 row("list of axes", lambda p: mapped(p, p.P("x"), p.P("x"), axis_names=["x"]), "`axis_names` arg")
