@@ -11,6 +11,9 @@ from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.base.source import mark_caller as mark_caller
 
 if _typing.TYPE_CHECKING:
+    from olympus.extend import lowering as lowering
     from olympus.extend import mlir as mlir
+    from olympus.extend import sharding as sharding
+    from olympus.extend import xla as xla
 else:
-    __getattr__, __dir__ = _on_demand(__name__, "mlir")
+    __getattr__, __dir__ = _on_demand(__name__, "lowering", "mlir", "sharding", "xla")

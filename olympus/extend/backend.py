@@ -8,3 +8,7 @@ from olympus_core.extension.backend import (
 )
 from olympus_core.extension.backend import get_backend as get_backend
 from olympus_core.extension.backend import get_default_device as get_default_device
+from olympus_core.extension.compiling.options import get_compile_options as get_compile_options
+from olympus_core.extension.compiling.options import (
+    register_backend_cache as register_backend_cache,
+)

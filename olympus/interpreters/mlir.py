@@ -1,7 +1,19 @@
 """Lowering rules of primitives, and the parts of StableHLO that they are made of."""
 
+from olympus_core.extension.compiling.modules import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
+from olympus_core.extension.compiling.modules import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE
+from olympus_core.extension.compiling.modules import SEND_TO_HOST_TYPE as SEND_TO_HOST_TYPE
+from olympus_core.extension.compiling.modules import AxisContext as AxisContext
+from olympus_core.extension.compiling.modules import ConstantHandler as ConstantHandler
+from olympus_core.extension.compiling.modules import LoweringRule as LoweringRule
+from olympus_core.extension.compiling.modules import MeshAxisName as MeshAxisName
+from olympus_core.extension.compiling.modules import core_call_lowering as core_call_lowering
+from olympus_core.extension.compiling.modules import lower_jaxpr_to_fun as lower_jaxpr_to_fun
+from olympus_core.extension.compiling.modules import merge_mlir_modules as merge_mlir_modules
 from olympus_core.extension.lowering_context import LoweringRuleContext as _Context
 from olympus_core.extension.lowering_context import ModuleContext as ModuleContext
+from olympus_core.extension.lowering_context import ShardingContext as ShardingContext
+from olympus_core.extension.lowering_context import SPMDAxisContext as SPMDAxisContext
 from olympus_core.extension.lowering_rules import aval_to_ir_type as aval_to_ir_type
 from olympus_core.extension.lowering_rules import aval_to_ir_types as aval_to_ir_types
 from olympus_core.extension.lowering_rules import dense_int_array as dense_int_array
@@ -27,8 +39,10 @@ from olympus_core.mlir.bindings import i32_attr as i32_attr
 from olympus_core.mlir.bindings import i64_attr as i64_attr
 from olympus_core.mlir.bindings import ir as ir
 from olympus_core.mlir.bindings import new_context as _new_context
+from olympus_core.placement.mesh import Mesh as _Mesh
 
 LoweringRuleContext = _Context
+Mesh = _Mesh
 ir_attribute = _attribute
 make_ir_context = _new_context
 Token = ir.Value

@@ -25,6 +25,8 @@ _EXTERNAL = (f"{os.sep}contextlib.py", f"{os.sep}functools.py", "<frozen")
 # Their functions call methods of traced arrays; the user's line is their caller.
 _LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("jax", "numpy"))
 _callers: set[str] = set()
+#: the beginnings of the paths of files that `register_exclusion` has excluded
+_excluded: set[str] = set()
 _internal: dict[str, bool | None] = {}
 
 
@@ -139,6 +141,7 @@ def is_internal(filename: str) -> bool | None:
         path = os.path.abspath(filename)
         passing = filename.endswith(_EXTERNAL[:2]) or filename.startswith(_EXTERNAL[2])
         passing = passing or any(folder in filename for folder in _LIBRARIES)
+        passing = passing or path.startswith(tuple(_excluded))
         internal = path.startswith(_PACKAGES) or passing
         _internal[filename] = None if path.startswith(tuple(_callers)) else internal
     return _internal[filename]
@@ -159,6 +162,17 @@ def mark_caller(folder: str | os.PathLike[str]) -> None:
       >>> mark_caller(os.path.join(os.sep, "opt", "some_tool"))
     """
     _callers.add(os.path.abspath(folder) + os.sep)
+    _internal.clear()
+
+
+def register_exclusion(path: str) -> None:
+    """Exclude the files whose paths begin with `path` from the user's, in errors and locations.
+
+    The frames above theirs are the user's, unlike with `extend.mark_caller`.
+
+    >>> register_exclusion(os.path.join(os.sep, "opt", "some_library"))
+    """
+    _excluded.add(os.path.abspath(path))
     _internal.clear()
 
 
@@ -331,6 +345,21 @@ class using_location:
         state.source = self.old
 
 
+def joined_scope(outer: str, inner: str) -> str:
+    """Return the scope `inner` in another one: "a/b"; that of "a()" and "b" is "a(b)".
+
+    >>> joined_scope("a/jvp()", "b/c")
+    'a/jvp(b)/c'
+    """
+    if not outer or not inner:
+        return outer or inner
+    before, is_open, after = outer.rpartition("()")
+    if not is_open or after.strip(")"):
+        return f"{outer}/{inner}"
+    first, _, rest = inner.partition("/")
+    return f"{before}({first}){after}" + (f"/{rest}" if rest else "")
+
+
 @contextlib.contextmanager
 def name_scope(name: str) -> Iterator[None]:
     """Within the context, the operations traced carry `name` in their StableHLO location.
@@ -346,7 +375,7 @@ def name_scope(name: str) -> Iterator[None]:
     if not isinstance(name, str):
         raise ArgumentError(f"a name scope needs a string, and got {name!r}")
     old = state.scope
-    state.scope = f"{old}/{name}" if old else name
+    state.scope = joined_scope(old, name)
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,11 +11,29 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import LoweringError
 from olympus_core.extension.token_sets import TokenSet
 from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.mesh import AnyMesh
 
 if TYPE_CHECKING:
     from olympus_core.ir.primitive import Primitive
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
+
+
+@dataclasses.dataclass(frozen=True)
+class SPMDAxisContext:
+    """The mesh of the `shard_map` around an operation, and the axes that it maps over."""
+
+    mesh: AnyMesh
+    manual_axes: frozenset[Any] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardingContext:
+    """The number of the devices of a program outside of a `shard_map`."""
+
+    num_devices: int
+    device_assignment: tuple[Any, ...] | None = None
+    abstract_mesh: AnyMesh | None = None
 
 
 class ModuleContext:
@@ -31,6 +50,14 @@ class ModuleContext:
     def context(self) -> ir.Context:
         """The MLIR context."""
         return mlir.context()
+
+    @property
+    def axis_context(self) -> SPMDAxisContext | ShardingContext:
+        """The axes that are mapped over where operations are emitted."""
+        manual = self._own.module.manual
+        if manual is None:
+            return ShardingContext(self._own.module.num_partitions)
+        return SPMDAxisContext(manual.mesh, manual.names)
 
     @property
     def module(self) -> ir.Operation:

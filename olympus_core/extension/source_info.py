@@ -8,7 +8,46 @@ from typing import Any
 
 from olympus_core.base import source
 from olympus_core.base.context import state, switched
-from olympus_core.base.source import Source, name_scope
+from olympus_core.base.source import Source, joined_scope, name_scope
+
+
+class NameStack(str):
+    """A name scope, such as "outer/inner": a text to which names are added.
+
+    >>> NameStack("outer").extend("inner"), NameStack("outer") + NameStack("inner")
+    ('outer/inner', 'outer/inner')
+    """
+
+    __slots__ = ()
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """The names, the outermost first."""
+        return tuple(self.split("/")) if self else ()
+
+    def extend(self, name: str) -> NameStack:
+        """Return the scope of one more name in this one."""
+        return self + NameStack(name)
+
+    def transform(self, transform_name: str) -> NameStack:
+        """Return the scope in which a transformation wraps the next name: "outer/name(next)"."""
+        return self + f"{transform_name}()"
+
+    def __add__(self, other: str) -> NameStack:
+        return NameStack(joined_scope(str(self), str(other)))
+
+    def __radd__(self, other: str) -> NameStack:
+        return NameStack(other) + self
+
+
+def transform_name_stack(name: str) -> contextlib.AbstractContextManager[None]:
+    """Within the context, wrap the names of the scopes in it as a transformation does.
+
+    >>> with transform_name_stack("jvp"), ox.named_scope("inner"):
+    ...     current_name_stack()
+    'jvp(inner)'
+    """
+    return set_name_stack(current_name_stack().transform(name))
 
 
 def current() -> Source:
@@ -27,24 +66,23 @@ def new_source_info() -> Source:
     return Source(None, 0, "")
 
 
-def current_name_stack() -> str:
+def current_name_stack() -> NameStack:
     """Return the name scope around the call: "outer/inner".
 
     >>> with ox.named_scope("outer"):
     ...     current_name_stack()
     'outer'
     """
-    scope: str = state.scope
-    return scope
+    return NameStack(state.scope)
 
 
-def new_name_stack(name: str = "") -> str:
+def new_name_stack(name: str = "") -> NameStack:
     """Return a name scope of one name.
 
     >>> new_name_stack("outer")
     'outer'
     """
-    return name
+    return NameStack(name)
 
 
 def extend_name_stack(name: str) -> contextlib.AbstractContextManager[None]:

@@ -319,14 +319,22 @@ def block_until_ready(x: _T) -> _T:
     return x
 
 
+#: the caches of users, with their purposes
+registered_caches: dict[Any, str] = {}
+
+
 def clear_caches() -> None:
     """Discard every traced program and compiled operation of the process.
+
+    It also clears the caches that `extend.backend.register_backend_cache` registered.
 
     >>> clear_caches()
     """
     eager.clear_cache()
     calling.clear_programs()
     staging.clear_staged()
+    for cache in registered_caches:
+        cache.cache_clear()
 
 
 def live_arrays(platform: str | None = None) -> list[DeviceArray]:

@@ -37,6 +37,7 @@ __all__ = [
     "chlo",
     "constant",
     "context",
+    "dialects",
     "element_type",
     "evaluate_module",
     "full",
@@ -91,18 +92,29 @@ def _shared_context() -> ir.Context:
     return new_context()
 
 
+def dialects() -> ir.DialectRegistry:
+    """Return the dialects of a context beside StableHLO, CHLO and Shardy.
+
+    >>> registry = dialects()
+    """
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    return registry
+
+
 def new_context() -> ir.Context:
     """Return an MLIR context of the caller's own, with the same dialects.
 
     >>> context = new_context()
     """
     from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+    from jaxlib.mlir._mlir_libs import _chlo, _sdy, _stablehlo
 
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
     ctx = ir.Context()
-    ctx.append_dialect_registry(registry)
+    ctx.append_dialect_registry(dialects())
     ctx.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(ctx)

@@ -44,12 +44,15 @@ SKETCHES = {
     *(
         f"olympus.interpreters.mlir.{n}"
         for n in [
+            "core_call_lowering",
             "flatten_ir_types",
             "flatten_ir_values",
             "ir_constant",
             "ir_constants",
             "jaxpr_subcomp",
             "lower_fun",
+            "lower_jaxpr_to_fun",
+            "merge_mlir_modules",
             "register_lowering",
             "shape_tensor",
             "unflatten_ir_values_like_types",

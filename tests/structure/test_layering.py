@@ -105,6 +105,7 @@ DOORS = {
         ),
         "olympus_core/base/tree.py",
         *("olympus_core/mlir/bindings.py", "olympus_core/xla/runtime/profiler.py"),
+        "olympus_core/xla/hlo/passes.py",
     ),
     "rich": ("olympus_cli/terminal/console.py",),
     "jax": ("olympus_core/interop/jax_modules.py",),

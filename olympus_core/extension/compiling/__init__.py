@@ -1,0 +1,1 @@
+"""Options, passes and modules of compilations, under JAX's names."""
