@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import overlap as overlap
     from olympus.experimental import pjit as pjit
     from olympus.experimental import random as random
+    from olympus.experimental import rnn as rnn
     from olympus.experimental import scheduling_groups as scheduling_groups
     from olympus.experimental import serialize_executable as serialize_executable
     from olympus.experimental import shard_alike as shard_alike
@@ -50,6 +51,7 @@ else:
         "overlap",
         "pjit",
         "random",
+        "rnn",
         "shard_map",
         "sparse",
         "topologies",

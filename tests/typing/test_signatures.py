@@ -381,6 +381,11 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "spvalues return",
         "trees of sparse and dense arrays",
     ),
+    "olympus.experimental.rnn.init_lstm_weight": ("rng", "values that JAX types as Any"),
+    "olympus.experimental.rnn.lstm": ("precision", "values that JAX types as Any"),
+    "olympus.experimental.rnn.lstm_bwd": ("precision", "values that JAX types as Any"),
+    "olympus.experimental.rnn.lstm_fwd": ("precision", "values that JAX types as Any"),
+    "olympus.experimental.rnn.lstm_ref": ("precision", "values that JAX types as Any"),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
     "olympus.experimental.sparse.BCOO.sum": (
