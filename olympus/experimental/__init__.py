@@ -23,6 +23,7 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import pjit as pjit
     from olympus.experimental import random as random
     from olympus.experimental import rnn as rnn
+    from olympus.experimental import roofline as roofline
     from olympus.experimental import scheduling_groups as scheduling_groups
     from olympus.experimental import serialize_executable as serialize_executable
     from olympus.experimental import shard_alike as shard_alike
@@ -39,6 +40,7 @@ else:
         "compute_on",
         "control_deps",
         "fused",
+        "roofline",
         "scheduling_groups",
         "serialize_executable",
         "shard_alike",

@@ -386,6 +386,22 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.experimental.rnn.lstm_bwd": ("precision", "values that JAX types as Any"),
     "olympus.experimental.rnn.lstm_fwd": ("precision", "values that JAX types as Any"),
     "olympus.experimental.rnn.lstm_ref": ("precision", "values that JAX types as Any"),
+    "olympus.experimental.roofline.roofline": (
+        "in_specs out_specs return",
+        "values that JAX types as Any",
+    ),
+    "olympus.experimental.roofline.roofline_and_grad": (
+        "in_specs out_specs return",
+        "values that JAX types as Any",
+    ),
+    "olympus.experimental.roofline.roofline.roofline": (
+        "in_specs out_specs return",
+        "values that JAX types as Any",
+    ),
+    "olympus.experimental.roofline.roofline.roofline_and_grad": (
+        "in_specs out_specs return",
+        "values that JAX types as Any",
+    ),
     "olympus.experimental.ode.odeint": ("y0 args return", "trees, and a user's function"),
     "olympus.experimental.sparse.BCOO.reshape": ("shape", "trees of sparse and dense arrays"),
     "olympus.experimental.sparse.BCOO.sum": (
