@@ -21,7 +21,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 THREE = np.float32(3)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The compiled functions, of which `scale` is registered."""
     compiler = shutil.which("gcc") or shutil.which("cc")
