@@ -310,7 +310,7 @@ class Lowered(Stage):
         """Return the indices of the arguments that the program uses: all for a read program."""
         if self._origin is None:
             return frozenset(range(len(self.signature.in_avals)))
-        program = self._origin.program
+        program = self.olympuspr
         return frozenset(restrict(program, (True,) * len(program.outvars))[1])
 
     def olympuspr_text(self, *, source_info: bool = False) -> str:

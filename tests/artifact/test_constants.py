@@ -169,6 +169,15 @@ def test_constants_are_no_arguments_of_the_user(tmp_path: Path) -> None:
     assert names == ["x", "rows"]
 
 
+def test_unused_arguments_are_those_of_the_user() -> None:
+    function = olympus.jit(lambda x, unused, rows: x + jnp.take(TABLE, rows, axis=0))
+    x, rows = inputs(4)
+    compiled = function.trace(x, x, rows).lower(constants="store").compile()
+    (first, unused, last), _ = compiled.input_shardings
+    assert first is not None and unused is None and last is not None
+    np.testing.assert_allclose(compiled(x, x, rows), x + TABLE[rows], rtol=1e-6)
+
+
 def test_donated_arguments_keep_their_indices() -> None:
     donating = olympus.jit(lambda x, rows: x + jnp.take(TABLE, rows, axis=0), donate_argnums=0)
     lowered = donating.trace(*inputs(4)).lower(constants="store")

@@ -33,7 +33,7 @@ def test_the_signature_is_that_of_the_manifest(tmp_path: Path) -> None:
     options = {"xla_cpu_enable_fast_math": False}
     after = bundles.trace_bundle(saved(tmp_path, before, compiler_options=options))
     assert after.signature == before.signature._replace(
-        compiler_options=tuple(options.items()), result_names=before.result_names
+        compiler_options=tuple(options.items()), result_names=before.result_names, keep_unused=True
     )
     assert after.arg_names == ("params['b']", "params['w']", "x", "scale")
     assert [x.weak_type for x in after.arguments] == [False, False, False, True]

@@ -91,6 +91,7 @@ def test_weights_are_read_from_the_bundle(tmp_path: Path, is_joined: bool) -> No
     folder = export(path, tmp_path / "c")
     executable = build(folder, *SANITIZERS)
     assert "params" not in (folder / "look_up.h").read_text()
+    assert "`look_up_load` maps into memory" in (folder / "README.md").read_text()
     for rows in (1, 3, 4) if is_joined else (4,):
         arguments = inputs(rows)
         (result,) = results(executable, arguments)
