@@ -171,8 +171,8 @@ row(
 row(
     "devices of arguments",
     lambda p: p.m.jit(lambda x, y: x + y)(put(p, "x"), p.m.device_put(host(2), p.m.devices()[1])),
-    r"Got argument x of .*<lambda> with shape float32\[8,2\] and with device ids .* on platform "
-    r"CPU and argument y of .*<lambda> with shape float32\[2\] and with device ids \[1\] on platform",
+    r"Got argument x of .*<lambda> with shape float32\[8,2\] and with device ids .* on platform CPU"
+    r" and argument y of .*<lambda> with shape float32\[2\] and with device ids \[1\] on platform",
 )
 row(
     "devices of a constraint",
