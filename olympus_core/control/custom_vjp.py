@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
+from olympus_core.base.context import state
 from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
@@ -26,8 +27,9 @@ from olympus_core.control.custom_rules import (
     mapped_in_front,
     with_dtypes,
 )
+from olympus_core.ir import trace
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
-from olympus_core.ir.tracer import Tracer
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.transforms import data, references
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, batched_aval, place_axis
@@ -176,6 +178,8 @@ class _Rules(_Pair):
                 raise TransformError(
                     f"the bwd of '{name}' must return cotangents of its arguments' structure: {e}"
                 ) from None
+        for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
+            _check_axes(name, i, x, aval)
         return [self._checked(name, c, a) for c, a in zip(leaves, self.in_avals, strict=True)]
 
     def _checked(self, name: str, cotangent: Any, aval: ShapedArray) -> Any:
@@ -194,6 +198,26 @@ class _Rules(_Pair):
         if cotangent_aval.dtype == aval.dtype:
             return cotangent
         return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)
+
+
+def _check_axes(name: str, index: int, cotangent: Any, aval: ShapedArray) -> None:
+    """Raise TransformError for a cotangent that varies along other axes than its argument.
+
+    Along the axes of a checked `shard_map`, the rule itself sums the cotangent of an argument that
+    is the same on all devices.
+    """
+    axes = trace.checked_axes() - state.parted
+    if not axes or not isinstance(cotangent, Array) or not differentiable(aval):
+        return
+    own = get_aval(cotangent)
+    if (own.vma ^ aval.vma) & axes:
+        raise TransformError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            f"the primal function, but at output[{index}] the bwd rule of '{name}' produced an "
+            f"output of type {own.long_name()} corresponding to an input of type "
+            f"{aval.long_name()}, so the manual axis types do not match",
+            hint="sum it by lax.psum, or convert it by lax.pcast",
+        )
 
 
 class _MappedRules(_Pair):
@@ -253,6 +277,8 @@ class _MappedRules(_Pair):
 
 class CustomBackward(MultipleResults):
     """The derivative of a `custom_vjp` function, defined by its transpose only."""
+
+    types_varying_axes: ClassVar[bool] = True  # its rule sums cotangents over a `shard_map`
 
     higher_order: ClassVar[bool] = True
 

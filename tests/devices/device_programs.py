@@ -171,8 +171,8 @@ row(
 row(
     "devices of arguments",
     lambda p: p.m.jit(lambda x, y: x + y)(put(p, "x"), p.m.device_put(host(2), p.m.devices()[1])),
-    r"Got argument x of .*<lambda> with shape float32\[8,2\] and with device ids .* on platform CPU"
-    r" and argument y of .*<lambda> with shape float32\[2\] and with device ids \[1\] on platform",
+    r"Got argument x of .*<lambda> with shape float32\[8,2\] and with device ids .* on platform "
+    r"CPU and argument y of .*<lambda> with shape float32\[2\] and with device ids \[1\]",
 )
 row(
     "devices of a constraint",
@@ -289,3 +289,33 @@ def later(p: Any) -> list[Callable[[Any], Any]]:
         p.m.jit(lambda x: x + 1),
         lambda x: p.m.jit(lambda x: x + 1).lower(x).compile()(x),
     ]
+
+
+# derivative rules in a shard_map
+def with_rule(p: Any, bwd: Callable[[Any, Any], Any]) -> Any:
+    """Return the gradients of a product whose rule is `bwd(residuals, cotangent)`."""
+
+    @p.m.custom_vjp
+    def product(w: Any, x: Any) -> Any:
+        return w * x
+
+    product.defvjp(lambda w, x: (w * x, (w, x)), bwd)
+    specs = {"in_specs": (p.P(), p.P("x")), "out_specs": p.P("x")}
+    run = p.m.shard_map(product, mesh=mesh(p), **specs)
+    return p.m.grad(lambda w, x: run(w, x).sum(), (0, 1))(host(2), host(8, 2))
+
+
+def summed(p: Any, g: Any, x: Any) -> Any:
+    return p.lax.psum((g * x).sum(0), "x")
+
+
+TYPES = "the manual axis types do not match"
+row("rule of sums", lambda p: with_rule(p, lambda r, g: (summed(p, g, r[1]), g * r[0])))
+row("rule of None", lambda p: with_rule(p, lambda r, g: (None, g * r[0])))
+row("rule of zeros", lambda p: with_rule(p, lambda r, g: (r[0] * 0, p.np.zeros_like(r[1]))))
+row("rule without sums", lambda p: with_rule(p, lambda r, g: ((g * r[1]).sum(0), g * r[0])), TYPES)
+row(
+    "rule of more sums",
+    lambda p: with_rule(p, lambda r, g: (summed(p, g, r[1]), p.lax.psum(g, "x"))),
+    TYPES,
+)
