@@ -10,8 +10,11 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
+from olympus import artifact
 from olympus.sharding import Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
+from olympus_core.artifact.safetensors import safetensors
+from tests.artifact.bundles import save
 from tests.cli.export.c_programs import SANITIZERS, build, export, results, save_bundle
 
 pytest.importorskip("lammps_jax_pjrt_cpu", reason="it has no version for this jaxlib")
@@ -63,3 +66,24 @@ def test_a_collective(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
     (product,) = results(build(export(bundle, tmp_path / "c")), [x])
     np.testing.assert_allclose(product, x.T @ x, rtol=1e-5)
+
+
+def test_constants_and_weights_in_the_bundle_are_on_all_devices(tmp_path: Path) -> None:
+    mesh = Mesh(np.array(olympus.devices("cpu")[:4]), ("x",))
+    rows, columns = NamedSharding(mesh, P("x", None)), NamedSharding(mesh, P(None, "x"))
+    random = np.random.default_rng(0)
+    table = random.normal(size=(129, 130)).astype(np.float32)
+    w = random.normal(size=(129, 8)).astype(np.float32)
+    x = random.normal(size=(8, 130)).astype(np.float32)
+
+    def program(w: Any, x: Any) -> Any:
+        return jnp.tanh(x @ table.T) @ w
+
+    sharded = olympus.jit(program, in_shardings=(columns, rows), out_shardings=rows)
+    path = save(tmp_path / "f.olympus", sharded.trace(w, x), constants="store", name="f")
+    weights = tmp_path / "w.safetensors"
+    weights.write_bytes(safetensors({"w": w}))
+    artifact.join_weights(tmp_path / "served.olympus", path, {"w": weights})
+    executable = build(export(tmp_path / "served.olympus", tmp_path / "c"), *SANITIZERS)
+    (result,) = results(executable, [x])
+    np.testing.assert_allclose(result, np.tanh(x @ table.T) @ w, rtol=1e-4, atol=1e-4)
