@@ -8,6 +8,7 @@ from olympus_core.control.checkpoint import Offloadable as Offloadable
 from olympus_core.control.checkpoint import Recompute as Recompute
 from olympus_core.control.checkpoint import Saveable as Saveable
 from olympus_core.control.checkpoint import checkpoint_name as checkpoint_name
+from olympus_core.control.checkpoint import checkpoint_name_fwd as checkpoint_name_fwd
 from olympus_core.control.checkpoint import name_p as name_p
 
 if _typing.TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "Recompute",
     "Saveable",
     "checkpoint_name",
+    "checkpoint_name_fwd",
     "checkpoint_policies",
     "print_saved_residuals",
 ]

@@ -8,6 +8,7 @@ from olympus_core.base.manual_axes import ManualAxisType as ManualAxisType
 from olympus_core.library.explicit import auto_axes as auto_axes
 from olympus_core.library.explicit import explicit_axes as explicit_axes
 from olympus_core.library.explicit import reshard as reshard
+from olympus_core.library.lax.named_axes import no_collectives as no_collectives
 from olympus_core.placement.mesh import AbstractDevice as AbstractDevice
 from olympus_core.placement.mesh import AbstractMesh as AbstractMesh
 from olympus_core.placement.mesh import AxisType as AxisType

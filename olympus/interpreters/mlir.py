@@ -23,10 +23,14 @@ from olympus_core.extension.lowering_rules import flatten_ir_types as flatten_ir
 from olympus_core.extension.lowering_rules import flatten_ir_values as flatten_ir_values
 from olympus_core.extension.lowering_rules import ir_constant as ir_constant
 from olympus_core.extension.lowering_rules import ir_constants as ir_constants
+from olympus_core.extension.lowering_rules import ir_type_handlers as ir_type_handlers
 from olympus_core.extension.lowering_rules import jaxpr_subcomp as jaxpr_subcomp
 from olympus_core.extension.lowering_rules import lower_fun as lower_fun
 from olympus_core.extension.lowering_rules import module_to_bytecode as module_to_bytecode
 from olympus_core.extension.lowering_rules import module_to_string as module_to_string
+from olympus_core.extension.lowering_rules import (
+    register_constant_handler as register_constant_handler,
+)
 from olympus_core.extension.lowering_rules import register_lowering as register_lowering
 from olympus_core.extension.lowering_rules import shape_tensor as shape_tensor
 from olympus_core.extension.lowering_rules import (

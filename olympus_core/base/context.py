@@ -90,6 +90,8 @@ class Context(threading.local):
     entered_meshes: TracedValue[tuple[Any, ...]] = ()
     #: the contexts that set the mesh, innermost last, each with the mesh before it
     mesh_contexts: Value[tuple[tuple[Any, Any], ...]] = ()
+    #: the names of the axes along which collectives are errors
+    no_collectives: TracedValue[frozenset[Any]] = frozenset()
     #: the checked axes of a `shard_map` along which values may vary without a record in their types
     unrecorded_axes: TracedValue[frozenset[Any]] = frozenset()
     #: the axes of a `shard_map` along which cotangents are parts that are summed later

@@ -17,6 +17,7 @@ from olympus_core.base.errors import ArgumentError, UsageError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
+from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.control.custom_rules import fix_static_args, positions
 from olympus_core.ir import trace
 from olympus_core.ir.effects import without_effects
@@ -287,6 +288,26 @@ def checkpoint_name(x: _T, name: str) -> _T:
         raise UsageError(f"checkpoint_name needs a string, and got {name!r}")
     named: _T = tree.map(lambda v: name_p.bind(v, name=name), x)
     return named
+
+
+def checkpoint_name_fwd(x: _T, name: str) -> _T:
+    """Return `x` under a name as `checkpoint_name`; its tangent has no name.
+
+    >>> checkpoint_name_fwd(array([1, 2]), "hidden")
+    Array([1, 2], dtype=int32)
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"checkpoint_name_fwd needs a string, and got {name!r}")
+    named: _T = tree.map(functools.partial(_named_value, name), x)
+    return named
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _named_value(name: str, x: Any) -> Any:
+    return name_p.bind(x, name=name)
+
+
+_named_value.defjvp(lambda name, primals, tangents: (name_p.bind(*primals, name=name), tangents[0]))
 
 
 class CheckpointPolicies:

@@ -6,6 +6,10 @@ from typing import Any
 
 from olympus_core import xla
 from olympus_core.library.device import clear_caches
+from olympus_core.xla.bindings import _jax
+
+#: the class of the clients of runtimes
+Backend = _jax.Client
 
 
 def get_backend(platform: str | None = None) -> Any:

@@ -109,14 +109,21 @@ def dtype_to_ir_type(dtype: Any) -> ir.Type:
     return mlir.element_type(np.dtype(dtype))
 
 
+#: the functions that return the type in MLIR of an abstract value, by its class
+ir_type_handlers: dict[type, Callable[[Any], Any]] = {
+    ShapedArray: lambda aval: mlir.tensor_type(aval),
+}
+
+
 def aval_to_ir_type(*context_and_aval: Any) -> ir.Type:
     """Return the tensor type of an abstract array, the last argument.
 
     >>> str(aval_to_ir_type(ShapedArray((2,), np.float32)))
     'tensor<2xf32>'
     """
-    aval: ShapedArray = context_and_aval[-1]
-    return mlir.tensor_type(aval)
+    aval = context_and_aval[-1]
+    handler = ir_type_handlers.get(type(aval), ir_type_handlers[ShapedArray])
+    return handler(aval)
 
 
 def aval_to_ir_types(*context_and_aval: Any) -> tuple[ir.Type, ...]:
@@ -133,8 +140,25 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: ShapedArray | Non
 
     >>> ir_constant(np.float32(1.0))
     """
+    if (handler := constant_handlers.get(type(val))) is not None:
+        return handler(val, aval)
     dtype = (aval or get_aval(val)).dtype
     return mlir.constant(np.asarray(val, dtype))
+
+
+#: the functions that emit constants of types of users
+constant_handlers: dict[type, Callable[[Any, Any], Any]] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: Callable[[Any, Any], Any]) -> None:
+    """Set the function (value, type or None) -> value of MLIR that emits constants of a type.
+
+    `ir_constant` calls it.
+
+    >>> class Third: ...
+    >>> register_constant_handler(Third, lambda x, aval: ir_constant(np.float32(1 / 3)))
+    """
+    constant_handlers[type_] = handler_fun
 
 
 def ir_constants(

@@ -30,6 +30,7 @@ OTHERS = {
     "include_full_tracebacks_in_locations": True,
     "keeps_indices": True,
     "mesh": "a mesh",
+    "no_collectives": frozenset("i"),
     "numpy_dtype_promotion": "strict",
     "numpy_rank_promotion": "raise",
     "scope": "outer",

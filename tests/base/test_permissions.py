@@ -154,3 +154,43 @@ def test_the_options_of_the_process() -> None:
             ox.jit(lambda x: x)(1)
     finally:
         ox.config.update("jax_no_tracing", False)
+
+
+def test_collectives_are_forbidden() -> None:
+    def f(x: Any) -> Any:
+        return ox.lax.psum(x, "i") + ox.lax.axis_index("i")
+
+    run = ox.vmap(f, axis_name="i")
+    run(X)
+    with ox.sharding.no_collectives({"j"}):
+        run(X)
+    for forbidden in (run, ox.jit(run)):
+        with (
+            ox.sharding.no_collectives({"i"}),
+            pytest.raises(ValueError, match="Collective across axis 'i' is forbidden"),
+        ):
+            forbidden(X)
+    with ox.sharding.no_collectives({"i"}):
+        ox.vmap(lambda x: x + ox.lax.axis_index("i"), axis_name="i")(X)
+    with pytest.raises(TypeError, match="Expected axis name"):
+        ox.sharding.no_collectives("i")
+
+
+def test_names_of_values_without_names_of_tangents() -> None:
+    def names(function: Any) -> int:
+        program = ox.make_jaxpr(lambda x, t: ox.jvp(lambda x: function(x, "x"), (x,), (t,)))(X, X)
+        return sum(eqn.primitive is ox.ad_checkpoint.name_p for eqn in program.jaxpr.eqns)
+
+    assert names(ox.ad_checkpoint.checkpoint_name_fwd) == 1
+    assert names(ox.ad_checkpoint.checkpoint_name) == 2
+    policy = ox.checkpoint_policies.save_only_these_names("x")
+
+    def f(x: Any) -> Any:
+        return ox.numpy.sin(ox.ad_checkpoint.checkpoint_name_fwd(ox.numpy.sin(x), "x")).sum()
+
+    gradient = ox.grad(ox.checkpoint(f, policy=policy))(X)
+    np.testing.assert_allclose(gradient, np.cos(np.sin(X)) * np.cos(X), rtol=1e-5)
+    again = str(ox.make_jaxpr(ox.grad(ox.checkpoint(f, policy=policy)))(X))
+    assert again.count("sin") < str(ox.make_jaxpr(ox.grad(ox.checkpoint(f)))(X)).count("sin")
+    with pytest.raises(ox.errors.UsageError, match="needs a string"):
+        ox.ad_checkpoint.checkpoint_name_fwd(X, 3)

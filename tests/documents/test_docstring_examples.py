@@ -63,6 +63,7 @@ SKETCHES = {
         for n in ["trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
     ),
     *(f"olympus.interpreters.xla.{n}" for n in ["apply_primitive"]),
+    "olympus.profiler.register_subprocess",
 }
 
 MODULES = ["olympus", *(m.name for m in pkgutil.walk_packages(ox.__path__, "olympus."))]

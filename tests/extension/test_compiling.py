@@ -199,3 +199,30 @@ def test_files_of_a_library_are_excluded(jx: Any, tmp_path: Any) -> None:
     info.register_exclusion(str(tmp_path / jx.__name__))
     (eqn,) = jx.make_jaxpr(lambda x: module.double(x))(X[:2]).jaxpr.eqns
     assert "test_compiling.py" in info.summarize(eqn.source_info)
+
+
+def test_handlers_of_types_of_users() -> None:
+    mlir = olympus.interpreters.mlir
+
+    class Third:
+        """A constant of a type of its own."""
+
+    mlir.register_constant_handler(Third, lambda x, aval: mlir.ir_constant(np.float32(1 / 3)))
+    core = ox.extend.core
+    primitive = core.Primitive("third")
+    primitive.def_abstract_eval(lambda: core.ShapedArray((), "float32"))
+    mlir.register_lowering(primitive, lambda ctx: [mlir.ir_constant(Third())])
+    np.testing.assert_allclose(ox.jit(primitive.bind)(), 1 / 3, rtol=1e-6)
+    assert core.ShapedArray in mlir.ir_type_handlers
+    with mlir.make_ir_context():
+        mlir.ir_type_handlers[Third] = lambda aval: mlir.token_type()
+        try:
+            assert str(mlir.aval_to_ir_type(Third())) == "!stablehlo.token"
+        finally:
+            del mlir.ir_type_handlers[Third]
+
+
+@BOTH
+def test_the_class_of_clients(jx: Any) -> None:
+    backend, xla = part(jx, "extend.backend"), part(jx, "interpreters.xla")
+    assert isinstance(backend.get_backend(), xla.Backend)

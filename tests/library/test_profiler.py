@@ -73,3 +73,57 @@ def test_a_process_has_one_server_of_its_profiler() -> None:
         profiler.start_server(port)
     del server
     profiler.stop_server()
+
+
+def test_a_session_is_read_and_written(tmp_path: Path) -> None:
+    with ox.profiler.ProfileSession() as session:
+        assert session.is_running
+        with ox.profiler.TraceAnnotation("a part of the session"):
+            ox.numpy.ones(3).block_until_ready()
+        with pytest.raises(RuntimeError, match="while it is running"):
+            session.export_profile_data(tmp_path)
+        with pytest.raises(RuntimeError, match="already been started"):
+            ox.profiler.ProfileSession().start()
+    assert not session.is_running
+    names = {
+        event.name
+        for plane in session.profile_data.planes
+        for line in plane.lines
+        for event in line.events
+    }
+    assert "a part of the session" in names
+    ox.profiler.export_profile_data(session, tmp_path, create_perfetto_trace=True)
+    assert list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
+    assert list(tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz"))
+    written = ox.profiler.ProfileSession(tmp_path / "other").start()
+    assert written.stop() is written.profile_data
+    assert list((tmp_path / "other").glob("plugins/profile/*/*.xplane.pb"))
+    with pytest.raises(RuntimeError, match="No profile started"):
+        written.stop()
+
+
+def test_wrong_sessions() -> None:
+    session = ox.profiler.ProfileSession()
+    with pytest.raises(RuntimeError, match="No profile data to export"):
+        ox.profiler.export_profile_data(session, "x")
+    with pytest.raises(TypeError, match="needs a ProfileSession, and got int"):
+        ox.profiler.export_profile_data(3, "x")
+    with pytest.raises(ValueError, match="needs a log_dir"):
+        ox.profiler.ProfileSession(create_perfetto_trace=True)
+    with pytest.raises(NotImplementedError, match="create_perfetto_link"):
+        ox.profiler.ProfileSession(create_perfetto_link=True)
+
+
+def test_a_process_is_recorded_with_another_one() -> None:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    profiler.start_server(port)
+    try:
+        end = profiler.register_subprocess(2**22 + 1, port)
+        with pytest.raises(BackendError, match="register_subprocess"):
+            profiler.register_subprocess(2**22 + 1, port)
+        end()
+        profiler.register_subprocess(2**22 + 1, port)()
+    finally:
+        profiler.stop_server()

@@ -427,6 +427,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "trees of sparse and dense arrays",
     ),
     "olympus.experimental.jet.jet": ("primals series _ return", "trees of arrays and series"),
+    "olympus.profiler.ProfileSession.stop": ("return", "a ProfileData of jaxlib"),
     "olympus.profiler.annotate_function": ("decorator_kwargs", "any value"),
     "olympus.profiler.start_trace": ("profiler_options", "any value"),
     "olympus.profiler.trace": ("profiler_options", "any value"),

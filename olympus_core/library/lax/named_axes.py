@@ -8,6 +8,7 @@ name is the outermost.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ import numpy as np
 
 from olympus_core.base import source, tree
 from olympus_core.base.avals import get_aval
+from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, ShardingError, UnboundAxisError
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
@@ -56,9 +58,46 @@ def _bound_size(function: str, name: Any) -> int:
     )
 
 
+#: the functions of axes that exchange nothing between devices
+_LOCAL = frozenset({"axis_index", "axis_size", "pcast", "pvary"})
+
+
+def no_collectives(
+    new_val: set[Hashable] | frozenset[Hashable],
+) -> contextlib.AbstractContextManager[None]:
+    """Within the context, raise ShardingError for a collective along one of some axes.
+
+    It applies to the functions that take the names of axes, such as `lax.psum`; operations on
+    explicit axes may still exchange data. Raises ArgumentError for a value that is no set.
+
+    >>> with no_collectives({"i"}):
+    ...     vmap(lambda x: lax.psum(x, "i"), axis_name="i")(ones(3))
+    Traceback (most recent call last):
+      ...
+    olympus.errors.ShardingError: Collective across axis 'i' is forbidden by `no_collectives`...
+    """
+    if not isinstance(new_val, set | frozenset):
+        raise ArgumentError(
+            f"Expected axis name(s) as set or frozenset, got {new_val!r:.60} of type "
+            f"{type(new_val)}: no_collectives"
+        )
+    return switched("no_collectives", frozenset(new_val))
+
+
+def _check_allowed(function: str, names: tuple[Any, ...]) -> None:
+    for name in names:
+        if are_names((name,)) and name in state.no_collectives:
+            raise ShardingError(
+                f"Collective across axis {name!r} is forbidden by `no_collectives`, but "
+                f"`{function}` acts on axis {name!r}."
+            )
+
+
 def axis_sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
     """Return the distinct axes of a collective, and their sizes."""
     names = _names(axis_name)
+    if state.no_collectives and function not in _LOCAL:
+        _check_allowed(function, names)
     if not are_names(names):
         raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
     sizes = [_bound_size(function, n) for n in names]
