@@ -14,6 +14,7 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import compute_on as compute_on
     from olympus.experimental import control_deps as control_deps
     from olympus.experimental import fused as fused
+    from olympus.experimental import hijax as hijax
     from olympus.experimental import jet as jet
     from olympus.experimental import layout as layout
     from olympus.experimental import mesh_utils as mesh_utils
@@ -45,6 +46,7 @@ else:
         "serialize_executable",
         "shard_alike",
         "xla_metadata",
+        "hijax",
         "jet",
         "layout",
         "mesh_utils",
