@@ -18,6 +18,7 @@ from olympus_core.jit.calling import JitOptions
 from olympus_core.library.shard_map import shard_map
 from olympus_core.placement.mesh import Mesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.stages.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of
@@ -84,7 +85,17 @@ class Pmap(Generic[_P, _R]):
         if program is None:
             mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
             run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
-            program = jit(run, static_argnums=self._static, donate_argnums=self._donated)
+            places = tree.map(
+                lambda a: NamedSharding(mesh, _spec(a, self._name)),
+                self._axes[1],
+                is_leaf=lambda a: a is None,
+            )
+            program = jit(
+                run,
+                out_shardings=places,
+                static_argnums=self._static,
+                donate_argnums=self._donated,
+            )
             self._jits[size] = program
         return program
 

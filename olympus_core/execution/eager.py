@@ -195,10 +195,11 @@ def _compile_on(
     ins = tuple(needed or own for needed, own in zip(requested, committed, strict=True))
     operation = _typed(operation._replace(in_shardings=ins), mesh)
     entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
-    warn_unusable_donations(entry, avals)
     where = placement(
         primitive.spoken(dict(items)), operation.program, ins, operation.out_shardings
     )
+    if where is None or where.num_devices == 1 or any(operation.out_shardings):
+        warn_unusable_donations(entry, avals)  # otherwise the compiler chooses what a result takes
     if where is None:
         one = SingleDeviceSharding(device)
         where = Placement((device,), 1, (one,), is_default=True)

@@ -351,8 +351,21 @@ def partitioned(entry: EntryAttributes, program: Olympuspr, where: Placement) ->
         for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
             if sharding is not None:
                 sharding.check_shape(aval.shape, f"{what} {i + 1} of '{entry.name}', an array")
-    # which result takes a donated buffer is the compiler's choice: its sharding must be the same
-    return entry._replace(num_partitions=where.num_devices, aliases={})
+    # otherwise the compiler chooses the result that takes a donated buffer
+    aliases = {i: j for i, j in entry.aliases.items() if _is_same_part(entry, program, i, j)}
+    return entry._replace(num_partitions=where.num_devices, aliases=aliases)
+
+
+def _is_same_part(entry: EntryAttributes, program: Olympuspr, argument: int, result: int) -> bool:
+    """Return True if an argument and a result have the same requested sharding."""
+    if argument >= len(entry.in_shardings) or result >= len(entry.out_shardings):
+        return False
+    own, other = entry.in_shardings[argument], entry.out_shardings[result]
+    if own is None or other is None or leaves_open(own) or leaves_open(other):
+        return False
+    if devices_of(own) is None or devices_of(other) is None:
+        return own == other
+    return own.is_equivalent_to(other, program.out_avals[result].ndim)
 
 
 def with_shardings(
@@ -535,7 +548,6 @@ def _filled(
         elif chosen is None:  # one device
             shardings.append(whole_on(where.devices[0], where.shardings))
         else:
-            shardings.append(
-                xla.sharding_like(chosen[i], aval.ndim, where.shardings, where.devices)
-            )
+            like = where.shardings if own is None else (own, *where.shardings)
+            shardings.append(xla.sharding_like(chosen[i], aval.ndim, like, where.devices))
     return shardings

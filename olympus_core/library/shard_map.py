@@ -351,7 +351,7 @@ def _checked(
         if specs is Infer:
             continue
         for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
-            if leaf is None and (specs is not None or what == "in_specs"):
+            if leaf is None:
                 continue  # it is P(), or for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)

@@ -237,20 +237,19 @@ def test_donated_sharded_arguments_are_deleted(tmp_path: Path) -> None:
 
 
 def test_a_sharding_without_a_spec_is_saved(tmp_path: Path) -> None:
-    """A result is split along an axis of a second mesh, which the first mesh does not have."""
+    """Two dimensions of a result are split along parts of one axis of the mesh."""
     x = sharded("i", shape=(8, 4), mesh=AbstractMesh((8,), ("i",)))
-    inner = NamedSharding(ABSTRACT, P(None, "model"))
-    traced = olympus.jit(lambda x: lax.with_sharding_constraint(x, inner) * 2).trace(x)
+    traced = olympus.jit(lambda x: (x * 2).reshape(2, 4, 4)).trace(x)
     path = save(tmp_path / "f.olympus", traced)
     (executable,) = manifest_of(path)["executables"]
     jsonschema.validate(manifest_of(path), SCHEMA)
     (result,) = executable["shardings"]["results"]
-    assert result == {"parts": [1, 4], "places": [[0, i % 4] for i in range(8)]}
+    assert result == {"parts": [2, 4, 1], "places": [[i // 4, i % 4, 0] for i in range(8)]}
     assert artifact.load(path).manifest.to_bytes() == members_of(path)["manifest.json"]
     value = np.arange(32, dtype=np.float32).reshape(8, 4)
     for native in (True, False):
         compiled = artifact.load(path, native=native).compiled()
-        np.testing.assert_array_equal(compiled(value), value * 2)
+        np.testing.assert_array_equal(compiled(value), (value * 2).reshape(2, 4, 4))
         assert compiled(value).sharding == compiled.output_shardings
 
 

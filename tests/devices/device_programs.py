@@ -319,3 +319,42 @@ row(
     lambda p: with_rule(p, lambda r, g: (summed(p, g, r[1]), p.lax.psum(g, "x"))),
     TYPES,
 )
+
+
+# meshes of results, and donation
+def on_line(p: Any) -> Any:
+    """Return an array on a mesh of one axis of eight devices."""
+    line = p.sharding.Mesh(np.array(p.m.devices()), ("a",))
+    return p.m.device_put(host(8, 2), p.sharding.NamedSharding(line, p.P("a")))
+
+
+def in_context(p: Any, run: Callable[[Any], Any]) -> Any:
+    x = on_line(p)
+    with p.m.set_mesh(mesh(p)):
+        return run(x)
+
+
+def in_rows(p: Any) -> Any:
+    return p.m.shard_map(lambda x: x, mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x"))
+
+
+def lowered(p: Any, **options: Any) -> list[bool]:
+    text = p.m.jit(lambda x: x * 2, donate_argnums=0, **options).lower(put(p, "x")).as_text()
+    return [word in text for word in ("tf.aliasing_output", "jax.buffer_donor")]
+
+
+def donated(p: Any) -> list[Any]:
+    x = put(p, "x")
+    rows = named(p, "x")
+    y = p.m.jit(lambda x: x * 2, donate_argnums=0, in_shardings=rows, out_shardings=rows)(x)
+    return [y, x.is_deleted()]
+
+
+row("other mesh", lambda p: p.m.jit(in_rows(p))(on_line(p)))
+row("context of another mesh", lambda p: in_context(p, lambda x: x * 2))
+row("lowered donation", lambda p: lowered(p, out_shardings=named(p, "x")))
+row("lowered donation of a choice", lowered)
+row("donation", donated)
+row("no results", lambda p: mapped(p, p.P("x"), None, lambda x: None))
+row("pmap", lambda p: p.m.pmap(lambda x: x * 2, out_axes=1)(on_line(p)))
+row("pmap of parts", lambda p: p.m.pmap(lambda x: (x, x.sum()), out_axes=(0, None))(host(8, 2)))

@@ -72,7 +72,8 @@ def test_every_stage_has_types_and_shardings(name: str) -> None:
     declared = [both("x")[0], both(None, "y")[0]] if "jit" in name else [None, None]
     for stage in (traced, lowered):
         assert [*stage.input_shardings[0]] == declared
-        assert stage.output_shardings == {"y": None, "sum": None}
+        known = [s is not None for s in stage.output_shardings.values()]
+        assert known == [name == "pmap"] * 2
     theirs_compiled = expected.compile()
     avals = compiled.out_avals
     for mine, theirs_part, aval in zip(

@@ -83,13 +83,20 @@ def _op_sharding(tiling: Tiling) -> Any:
 def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequence[Any]) -> Any:
     """Return the sharding that the compiler gave an array of `ndim` dimensions.
 
-    It uses the first mesh of `like` that has these devices, if there is one.
+    It uses the first mesh of `like` that has these devices and whose axes describe it, if there is
+    one.
     """
     tiling = tiling_of(proto, ndim, len(devices))
     meshes = [getattr(s, "mesh", None) for s in like]
+    tiled = None
     for mesh in meshes:
         if isinstance(mesh, Mesh) and mesh.flat_devices == tuple(devices):
-            return named_like(mesh, tiling)
+            sharding = named_like(mesh, tiling)
+            if isinstance(sharding, NamedSharding):
+                return sharding
+            tiled = tiled or sharding
+    if tiled is not None:
+        return tiled
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
     return TiledSharding(tuple(devices), tiling)
