@@ -3,6 +3,7 @@
 The public API: explicit re-exports, no logic.  See the README for a first program.
 """
 
+import types as _types
 import typing as _typing
 
 from olympus import ad_checkpoint as ad_checkpoint
@@ -101,6 +102,7 @@ from olympus_core.library.public_array import AnyArray as _AnyArray
 from olympus_core.library.shard_map import shard_map as shard_map
 from olympus_core.library.shard_map import smap as smap
 from olympus_core.placement.partition_spec import P as P
+from olympus_core.placement.sharding import MemorySpace as _MemorySpace
 from olympus_core.placement.sharding import NamedSharding as NamedSharding
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
 from olympus_core.transforms.autodiff import grad as grad
@@ -138,6 +140,7 @@ Array = _AnyArray
 checkpoint_policies = _CheckpointPolicies
 jacobian = jacrev
 make_jaxpr = make_olympuspr
+memory = _types.SimpleNamespace(Space=_MemorySpace)
 named_scope = _name_scope
 remat = checkpoint
 

@@ -1,5 +1,7 @@
 """Lowering rules of primitives, and the parts of StableHLO that they are made of."""
 
+from olympus_core.base.tree import sequences as _sequences
+from olympus_core.extension.compiling.effect_types import lowerable_effects as lowerable_effects
 from olympus_core.extension.compiling.modules import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
 from olympus_core.extension.compiling.modules import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE
 from olympus_core.extension.compiling.modules import SEND_TO_HOST_TYPE as SEND_TO_HOST_TYPE
@@ -48,6 +50,7 @@ from olympus_core.placement.mesh import Mesh as _Mesh
 LoweringRuleContext = _Context
 Mesh = _Mesh
 ir_attribute = _attribute
+ir_tree_registry = _sequences
 make_ir_context = _new_context
 Token = ir.Value
 Value = ir.Value

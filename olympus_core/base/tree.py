@@ -86,6 +86,14 @@ def _new_registry() -> Any:
 
 
 registry = _new_registry()
+#: the registry of nested lists and tuples alone
+sequences = _pytree.PyTreeRegistry(
+    enable_none=False,
+    enable_tuple=True,
+    enable_namedtuple=False,
+    enable_list=True,
+    enable_dict=False,
+)
 #: the registry of the arguments of direct calls: arrays are containers of buffers in it
 call_registry = _new_registry()
 #: the class of arrays of random keys, which are leaves to users: it registers itself

@@ -25,9 +25,11 @@ from olympus_core.jit import calling
 from olympus_core.placement.mesh import Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
+    MemorySpace,
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
+    check_memory_kind,
 )
 from olympus_core.primitives.sharding import reshard_p, sharding_constraint_p
 from olympus_core.transforms import staging
@@ -39,8 +41,11 @@ _T = TypeVar("_T")
 def check_device(device: Any) -> Sharding | None:
     """Return the argument `device`, a device or a sharding, as a sharding; None for None.
 
-    Raises ArgumentError for other values.
+    Raises UnsupportedError for the memory of a host, and ArgumentError for other values.
     """
+    if isinstance(device, MemorySpace):  # an array remains on its device, in its memory
+        check_memory_kind("pinned_host" if device is MemorySpace.Host else None)
+        return None
     device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
         return device

@@ -7,6 +7,7 @@ those of JAX's module `jax.sharding`.
 from __future__ import annotations
 
 import abc
+import enum
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,17 @@ class Tiling(NamedTuple):
 
 
 _MEMORIES = ("device", "pinned_host", "unpinned_host")
+
+
+class MemorySpace(enum.Enum):
+    """A memory of a machine: that of a device, or of its host, or either."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
 
 
 def check_memory_kind(kind: str | None) -> None:

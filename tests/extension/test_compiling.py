@@ -226,3 +226,36 @@ def test_handlers_of_types_of_users() -> None:
 def test_the_class_of_clients(jx: Any) -> None:
     backend, xla = part(jx, "extend.backend"), part(jx, "interpreters.xla")
     assert isinstance(backend.get_backend(), xla.Backend)
+
+
+@BOTH
+def test_trees_of_values_and_classes_of_effects(jx: Any) -> None:
+    mlir, core = part(jx, "interpreters.mlir"), part(jx, "extend.core")
+    leaves, structure = mlir.ir_tree_registry.flatten([1, (2, [3, {"a": 4}])])
+    assert list(leaves) == [1, 2, 3, {"a": 4}]
+    assert structure.unflatten(leaves) == [1, (2, [3, {"a": 4}])]
+
+    class Mine(core.Effect):  # type: ignore[misc]
+        """An effect without a meaning."""
+
+    effects = mlir.lowerable_effects
+    effects.add_type(Mine)
+    assert effects.contains(Mine()) and not effects.contains(3)
+    assert len(effects.filter_in([Mine(), 3])) == 1 and effects.filter_not_in([Mine(), 3]) == [3]
+
+
+def test_programs_have_effects_that_can_be_lowered() -> None:
+    program = ox.make_jaxpr(lambda x: ox.debug.print("{}", x))(X)
+    assert program.jaxpr.effects
+    assert not olympus.interpreters.mlir.lowerable_effects.filter_not_in(program.jaxpr.effects)
+
+
+@BOTH
+def test_the_memory_of_a_device(jx: Any) -> None:
+    space = jx.memory.Space
+    x = jx.device_put(X, space.Device)
+    assert x.sharding.memory_kind == "device" and x.devices() == {jx.devices()[0]}
+    assert {s.name for s in space} == {"Device", "Host", "Any"}
+    if jx is ox:
+        with pytest.raises(NotImplementedError, match="the memory 'device'"):
+            jx.device_put(X, space.Host)
