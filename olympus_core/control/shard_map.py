@@ -26,7 +26,7 @@ from olympus_core.ir.olympuspr import Eqn, Olympuspr, unrecorded_axes_in_program
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.lowering.divergence import Parts, Unequal
-from olympus_core.lowering.module import Manual
+from olympus_core.lowering.module_state import Manual
 from olympus_core.placement.mesh import AnyMesh, AxisType, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (

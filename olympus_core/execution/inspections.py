@@ -22,6 +22,7 @@ from olympus_core.ir.effects import inspections_in
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.lowering.module_state import Manual, Watching
 from olympus_core.placement.chosen_sharding import (
     TiledSharding,
     whole_on,
@@ -67,7 +68,7 @@ class Inspected(NamedTuple):
         with _reporting(lambda: _seen(watch, grid, like)):
             return xla.compile(module, target, options, grid, watch, calls)
 
-    def _lowered(self, target: xla.Target, watch: lowering.Watching) -> Any:
+    def _lowered(self, target: xla.Target, watch: Watching) -> Any:
         return lowering.lower_module(self.program, self.entry, xla.platform_of(target), watch)
 
     def _whole(
@@ -112,9 +113,7 @@ def _report(inspections: _Inspections) -> None:
         inspection.callback(aval.shape, sharding)
 
 
-def _along_the_rest(
-    proto: Any, ndim: int, manual: lowering.Manual, devices: Sequence[Any]
-) -> Sharding:
+def _along_the_rest(proto: Any, ndim: int, manual: Manual, devices: Sequence[Any]) -> Sharding:
     """Return the sharding of a value in a `shard_map`, along the axes that are not mapped over.
 
     The compiler renumbers the devices along those for each operation. Its report has the number of

@@ -9,10 +9,7 @@ effects, unless it is emitted for only one compilation.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-import os
-import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,159 +17,37 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import array_to_numpy
-from olympus_core.base import gc_pause, source
+from olympus_core.base import gc_pause
 from olympus_core.base.avals import Shape, ShapedArray, shaped
-from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import LoweringError, TraceError
-from olympus_core.base.regular_files import path_text
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import calls_python, has_ordered_effects, without_inspections
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.ir.trace import Axes, using_trace
 from olympus_core.ir.tracer import Tracer
+from olympus_core.lowering.attributes import add_frontend_attributes, annotate_results, mark
 from olympus_core.lowering.concatenations import write_parts
 from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.emitting import EmittingTrace
 from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.fingerprint import fingerprint
+from olympus_core.lowering.module_functions import functions_copied, put_first
+from olympus_core.lowering.module_state import Manual, ModuleState, Watching, symbol_of
 from olympus_core.lowering.ordering import with_order
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
 from olympus_core.mlir.attributes import attribute, output_aliases
 from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
-from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.partition_spec import PartitionSpec
-from olympus_core.xla.hlo.reached_collectives import DIFFERS, Spread, differs_text
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
-    from olympus_core.primitives.inspection import Inspection
-
-
-class Manual(NamedTuple):
-    """The axes `names` of a mesh, which a `shard_map` maps over."""
-
-    mesh: AnyMesh
-    names: frozenset[Any]
-
-    @property
-    def is_whole(self) -> bool:
-        """True if all axes of the mesh are mapped over."""
-        return len(self.names) == len(self.mesh.axis_names)
 
 
 #: the type of the value of a dimension variable
 _SIZE = shaped((), dynamic.SIZE)
-#: the operations that run one of their programs, or theirs any number of times
-_DECIDING = frozenset(["stablehlo.case", "stablehlo.if", "stablehlo.while"])
-FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
-#: the bytes by which the compiler calls back with the sharding of a value, or None where it is not
-#: by the value's type, and the manual axes of the block
-Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes | None]
-
-
-class _Module:
-    """The shared state of all functions of a module that is being built."""
-
-    def __init__(self, platform: str, entry: EntryAttributes, watch: Watching | None) -> None:
-        self.platform = platform
-        self.watch = watch
-        self.portable, self.num_partitions = entry.portable, entry.num_partitions
-        self.lapack = entry.lapack
-        self.has_forms = False
-        # the first part of locations' names, which places.py reads, and knows a mark of its own in
-        self.root = re.sub(r"[/()\[\]]", "_", entry.name)
-        #: the beginning of the paths of files that are written relative
-        self.inside = os.path.join(path_text(state.source_root), "") if state.source_root else ""
-        self.axes = entry.axes
-        #: the mesh whose axes are `axes` in the body of a `shard_map`, and the manual ones
-        self.manual: Manual | None = None
-        self.names: dict[str, int] = {}  # symbol -> number of symbols made from it
-        #: the symbol of a program, by its name, its structure and the axes that it is emitted under
-        self.functions: dict[tuple[str, Any, Any], str] = {}
-        self.host_functions: dict[Any, int] = {}  # the index of each Python function that is called
-        self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by its arguments
-        #: by the key of the location, with the callers, whose identity is part of the key
-        self.locations: dict[Any, tuple[ir.Location, Any]] = {}
-        #: True if locations have callers; and the callers of the nested program that is being
-        #: emitted
-        self.callers = entry.callers
-        self.around: tuple[source.Position, ...] = ()
-        self.meshes = MeshTable()
-        self.body: Any = None
-        self._sharding_groups = itertools.count()
-        #: the branches and loops whose predicate may differ, as `Agreement.undecided`
-        self.undecided: Mapping[Var, dict[str, Spread]] = {}
-
-    def new_sharding_group(self) -> int:
-        """Return the number of a new group of values that are sharded alike."""
-        return next(self._sharding_groups)
-
-    def unique(self, name: str) -> str:
-        """Return `name` as a symbol that the module does not have yet."""
-        base = symbol = _symbol(name)
-        while symbol in self.names:
-            symbol = f"{base}_{self.names[base] - 1}"
-            self.names[base] += 1
-        self.names[symbol] = 1
-        return symbol
-
-    def location(self, eqn: Eqn) -> ir.Location:
-        """Return the location of an equation, named `root/scope/primitive`, at the user's line.
-
-        The root is `transpose(root)` for an equation of a backward pass.
-        """
-        code, instruction, scope, backward, caller, _ = eqn.source
-        # a code object's own hash is slow
-        key: tuple[Any, ...] = (id(code), instruction, scope, backward, eqn.primitive)
-        if self.callers:
-            key = (*key, id(caller), self.around)
-        entry = self.locations.get(key)
-        if entry is None:
-            root = f"transpose({self.root})" if backward else self.root
-            name = "/".join([x for x in (root, scope, eqn.primitive.name) if x])
-            stack = self.stack(eqn) if self.callers else ()
-            place = (
-                _stack_location(stack, self.inside)
-                if stack
-                else _file_location(eqn.source.position(), self.inside)
-            )
-            entry = self.locations[key] = mlir.ir.Location.name(name, place), caller
-        return entry[0]
-
-    def stack(self, eqn: Eqn) -> tuple[source.Position, ...]:
-        """Return the line of an equation and its calls in this function, the innermost first.
-
-        Empty if the line is not known.
-        """
-        position = eqn.source.position()
-        if position is None:
-            return ()
-        own = (position, *eqn.source.callers())
-        if self.around[:1] == own[-1:]:  # it has the line of the nested program
-            own = own[:-1]
-        return (*own, *self.around)
-
-
-@functools.lru_cache(maxsize=4096)
-def _file_location(position: source.Position | None, inside: str) -> ir.Location:
-    """Return the location of a line; a file in the folder `inside` is relative to it."""
-    if position is None:
-        return mlir.ir.Location.unknown(mlir.context())
-    # the name of a file may be no text, and MLIR's strings are
-    name = path_text(position.file).removeprefix(inside)
-    return mlir.ir.Location.file(name, position.line, position.column, mlir.context())
-
-
-def _stack_location(stack: Sequence[source.Position], inside: str) -> ir.Location:
-    """Return the location of a line and of the calls that lead to it, with the functions' names."""
-    frames = [
-        mlir.ir.Location.name(position.function, _file_location(position, inside))
-        for position in stack
-    ]
-    return mlir.ir.Location.callsite(frames[0], frames[1:]) if frames[1:] else frames[0]
 
 
 class LoweringContext:
@@ -181,7 +56,7 @@ class LoweringContext:
     __slots__ = ("avals_in", "avals_out", "constants", "inner", "module")
 
     def __init__(
-        self, module: _Module, constants: dict[Any, ir.Value] | None = None, inner: bool = True
+        self, module: ModuleState, constants: dict[Any, ir.Value] | None = None, inner: bool = True
     ) -> None:
         self.module = module
         #: True outside of the entry function's block, the only one that some passes of XLA visit
@@ -492,7 +367,7 @@ class LoweringContext:
         """
         symbol = self.module.emitted.get(key)
         if symbol is None:
-            symbol = self.module.emitted[key] = _with_functions_of(self.module, module, name)
+            symbol = self.module.emitted[key] = functions_copied(self.module, module, name)
         types = [mlir.tensor_type(a) for a in results]
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         return list(mlir.op("func.call", types, operands, callee).results)
@@ -530,28 +405,6 @@ class LoweringContext:
             mlir.op("stablehlo.return", (), results)
 
 
-def _with_functions_of(module: _Module, other: ir.Module, name: str) -> str:
-    """Copy the functions of another module into this one; return the new symbol of its `main`."""
-    table, functions = mlir.ir.SymbolTable, list(other.body.operations)
-    symbols = {}
-    for view in functions:
-        old = str(mlir.ir.StringAttr(view.operation.attributes["sym_name"]).value)
-        symbols[old] = module.unique(name if old == "main" else old)
-    for old, new in symbols.items():
-        table.replace_all_symbol_uses(old, f".{new}", other.operation)
-    for new in symbols.values():  # in two steps, so that no new name is an old one
-        table.replace_all_symbol_uses(f".{new}", new, other.operation)
-    for view in functions:
-        old = str(mlir.ir.StringAttr(view.operation.attributes["sym_name"]).value)
-        view.operation.attributes["sym_name"] = mlir.string_attr(symbols[old])
-        view.operation.attributes["sym_visibility"] = mlir.string_attr("private")
-        for extra in ("arg_attrs", "res_attrs"):
-            if extra in view.operation.attributes:
-                del view.operation.attributes[extra]
-        view.operation.clone(mlir.ir.InsertionPoint(module.body))
-    return symbols["main"]
-
-
 def _row_major(avals: Sequence[ShapedArray]) -> ir.Attribute:
     """Return the layouts of arrays in row-major order."""
     orders = [[*range(a.ndim)][::-1] for a in avals]
@@ -583,7 +436,7 @@ def lower_eqns(
             out = _lower_eqn(ctx, eqn, values)
             module.around = around
         if undecided and eqn.outputs and primitive.has_programs:
-            _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
+            mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
         if eqn.source.annotations:
             annotate_results(out, eqn.source.annotations)
         if any(v.aval.explicit is not None for v in eqn.outputs):
@@ -627,7 +480,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
     return array_to_numpy(const)
 
 
-def _function_for(module: _Module, program: Olympuspr, name: str, is_outlined: bool) -> str:
+def _function_for(module: ModuleState, program: Olympuspr, name: str, is_outlined: bool) -> str:
     # the fingerprint counts functions by their names, and effects are functions
     is_own = program.effects or calls_python(program)
     structure = program if is_own else fingerprint(program)
@@ -642,46 +495,7 @@ def _function_for(module: _Module, program: Olympuspr, name: str, is_outlined: b
     return symbol
 
 
-def _mark(result: ir.Value, axes: Mapping[str, Spread]) -> None:
-    """Mark a branch or a loop with the axes along which its predicate may differ, if any.
-
-    XLA copies the mark to an operation that replaces its operands, unless that has one. An
-    operation that is lowered in place, such as the body of a `checkpoint`, already has its own.
-    """
-    owner = result.owner
-    if isinstance(owner, mlir.ir.Block) or owner.name not in _DECIDING:
-        return
-    if FRONTEND_ATTRIBUTES not in owner.attributes:
-        attributes = mlir.ir.DictAttr.get({DIFFERS: mlir.string_attr(differs_text(axes))})
-        owner.attributes[FRONTEND_ATTRIBUTES] = attributes
-
-
-def is_marked_only(operation: ir.Operation) -> bool:
-    """Return True if the only frontend attribute of a branch or a loop is the mark of `_mark`."""
-    attributes = operation.attributes[FRONTEND_ATTRIBUTES]
-    return operation.name in _DECIDING and [x.name for x in attributes] == [DIFFERS]
-
-
-def annotate_results(results: Any, annotations: Sequence[tuple[str, str]]) -> None:
-    """Add attributes for the compiler to the operations of one result, or of several.
-
-    Arguments of a block have no operation. The attributes that an operation has are unchanged.
-    """
-    for value in results if isinstance(results, Sequence) else [results]:
-        owner = value.owner
-        if not isinstance(owner, mlir.ir.Block):
-            add_frontend_attributes(owner, {k: mlir.string_attr(v) for k, v in annotations})
-
-
-def add_frontend_attributes(operation: ir.Operation, added: Mapping[str, ir.Attribute]) -> None:
-    """Add attributes to those of an operation that XLA passes on to its own operations."""
-    attributes = dict(added)
-    if FRONTEND_ATTRIBUTES in operation.attributes:
-        attributes.update({x.name: x.attr for x in operation.attributes[FRONTEND_ATTRIBUTES]})
-    operation.attributes[FRONTEND_ATTRIBUTES] = mlir.ir.DictAttr.get(attributes, mlir.context())
-
-
-def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:
+def _undecided_in(module: ModuleState, program: Olympuspr) -> Iterator[Var]:
     """Yield the branches and loops of a program, also nested, whose predicate may differ."""
     for eqn in simplify(program).eqns:
         yield from (v for v in eqn.outputs[:1] if v in module.undecided)
@@ -689,7 +503,7 @@ def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:
             yield from _undecided_in(module, inner)
 
 
-def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool) -> Any:
+def _emit_function(module: ModuleState, program: Olympuspr, name: str, private: bool) -> Any:
     ir = mlir.ir
     sizes = dynamic.names() if private else ()
     kind = ir.FunctionType.get(
@@ -725,7 +539,7 @@ def _entry_dimensions(program: Olympuspr, arguments: Sequence[ir.Value]) -> dict
 
 
 def _emit_applied(
-    module: _Module,
+    module: ModuleState,
     fun: Callable[..., Any],
     name: str,
     location: ir.Location,
@@ -793,25 +607,15 @@ def lower_with_forms(
     with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         mlir_module = ir.Module.create()
-        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(_symbol(entry.name))
+        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(symbol_of(entry.name))
         replicas = math.prod(size for _, size in entry.axes)
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             mlir_module.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
-        module = _Module(platform, entry, watch)
+        module = ModuleState(platform, entry, watch)
         module.undecided = agreement.undecided
         module.body, module.names["main"] = mlir_module.body, 1
         function = _emit_function(module, program, "main", private=False)
-        _put_first(mlir_module, function)
+        put_first(mlir_module, function)
         annotate(function, program, entry, module.meshes)
         module.meshes.declare(mlir_module.body)
         return LoweredModule(mlir_module, module.has_forms, tuple(module.host_functions))
-
-
-def _symbol(name: str) -> str:
-    return re.sub(r"[^\w.-]", "_", name) or "_"
-
-
-def _put_first(module: ir.Module, function: Any) -> None:
-    first = module.body.operations[0]
-    if first != function.operation:
-        function.operation.move_before(first.operation)

@@ -14,7 +14,7 @@ from olympus_core.ir.primitive import (
     SingleResult,
     op,
 )
-from olympus_core.lowering.module import annotate_results
+from olympus_core.lowering.attributes import annotate_results
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:

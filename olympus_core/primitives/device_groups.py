@@ -14,7 +14,8 @@ from olympus_core.ir.trace import Axes
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
-    from olympus_core.lowering.module import LoweringContext, Manual
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.lowering.module_state import Manual
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 #: a channel among devices; the type is 0 in a program that was HLO

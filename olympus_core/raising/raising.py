@@ -23,7 +23,7 @@ from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Olympuspr, Var
 from olympus_core.ir.primitive import Primitive, op
 from olympus_core.ir.trace import using_trace
-from olympus_core.lowering.module import Manual
+from olympus_core.lowering.module_state import Manual
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.primitives.opaque import opaque

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.lowering.module import FRONTEND_ATTRIBUTES, is_marked_only
+from olympus_core.lowering.attributes import FRONTEND_ATTRIBUTES, is_marked_only
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.raising.expressions import (
@@ -19,7 +19,7 @@ from olympus_core.raising.expressions import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.lowering.module import Manual
+    from olympus_core.lowering.module_state import Manual
     from olympus_core.mlir.bindings import ir
     from olympus_core.placement.mesh import AbstractMesh
     from olympus_core.raising.raising import Raising
