@@ -23,6 +23,8 @@ from olympus.errors import (
     UsageError,
 )
 from olympus.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
+from olympus_core.placement.chosen_sharding import TiledSharding
+from olympus_core.placement.sharding import Tiling
 from tests.artifact.bundles import change_manifest, members_of, python, save, struct
 from tests.marks import needs_gpu_compiler
 
@@ -237,19 +239,20 @@ def test_donated_sharded_arguments_are_deleted(tmp_path: Path) -> None:
 
 
 def test_a_sharding_without_a_spec_is_saved(tmp_path: Path) -> None:
-    """Two dimensions of a result are split along parts of one axis of the mesh."""
-    x = sharded("i", shape=(8, 4), mesh=AbstractMesh((8,), ("i",)))
-    traced = olympus.jit(lambda x: (x * 2).reshape(2, 4, 4)).trace(x)
+    """An argument and its result have tiles, which no mesh of the program describes."""
+    places = tuple([(0, i % 4) for i in range(8)])
+    tiled = TiledSharding(tuple(olympus.devices()), Tiling((1, 4), places))
+    value = np.arange(32, dtype=np.float32).reshape(8, 4)
+    traced = olympus.jit(lambda x: x * 2).trace(olympus.device_put(value, tiled))
     path = save(tmp_path / "f.olympus", traced)
     (executable,) = manifest_of(path)["executables"]
     jsonschema.validate(manifest_of(path), SCHEMA)
     (result,) = executable["shardings"]["results"]
-    assert result == {"parts": [2, 4, 1], "places": [[i // 4, i % 4, 0] for i in range(8)]}
+    assert result == {"parts": [1, 4], "places": [[0, i % 4] for i in range(8)]}
     assert artifact.load(path).manifest.to_bytes() == members_of(path)["manifest.json"]
-    value = np.arange(32, dtype=np.float32).reshape(8, 4)
     for native in (True, False):
         compiled = artifact.load(path, native=native).compiled()
-        np.testing.assert_array_equal(compiled(value), (value * 2).reshape(2, 4, 4))
+        np.testing.assert_array_equal(compiled(value), value * 2)
         assert compiled(value).sharding == compiled.output_shardings
 
 
