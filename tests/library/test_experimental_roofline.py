@@ -40,6 +40,11 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
+def mesh_of(package: Any, sizes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    types = (package.sharding.AxisType.Auto,) * len(sizes)
+    return package.sharding.AbstractMesh(sizes, names, axis_types=types)
+
+
 def fields(result: Any) -> dict[str, Any]:
     return dataclasses.asdict(result)
 
@@ -75,7 +80,7 @@ COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
 def test_bytes_on_links_are_jaxs(name: str) -> None:
     found = []
     for package, module in ROOFLINE.items():
-        p, mesh = package.P, package.sharding.AbstractMesh((4, 2), ("x", "y"))
+        p, mesh = package.P, mesh_of(package, (4, 2), ("x", "y"))
 
         def f(x: Any, lax: Any = package.lax) -> Any:
             return COLLECTIVES[name](lax, x).sum()
@@ -93,7 +98,7 @@ def test_bytes_on_links_are_jaxs(name: str) -> None:
 @pytest.mark.parametrize("package", ROOFLINE)
 def test_a_function_on_a_mesh_and_its_derivative(package: Any) -> None:
     module, p = ROOFLINE[package], package.P
-    mesh = package.sharding.AbstractMesh((4,), ("x",))
+    mesh = mesh_of(package, (4,), ("x",))
 
     def f(x: Any, y: Any) -> Any:
         return x @ y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 import jax
@@ -101,7 +102,8 @@ def test_a_function_of_a_vector() -> None:
         return {"a": y["b"] * c, "b": y["a"]}
 
     y = np.array([1.0, 2.0], np.float32)
-    for package in (ox, jax):
+    theirs = inspect.signature(jax.experimental.ode.ravel_first_arg).parameters
+    for package in (ox, jax) if "debug_info" in theirs else (ox,):  # which JAX 0.12 has not
         o = ODE[package.numpy]
         info = package.api_util.debug_info("test", f, (1, 2), {})
         np.testing.assert_array_equal(o.ravel_first_arg(f, unravel, info)(y, 3.0), [6, 1])
