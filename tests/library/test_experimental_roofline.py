@@ -188,3 +188,12 @@ def test_results_are_added_and_multiplied(package: Any) -> None:
     assert result.zeros() == result()
     with pytest.raises(TypeError, match="Expected ShapedArray"):
         ROOFLINE[package].RooflineShape.from_aval(3)
+
+
+def test_the_function_has_precedence_over_the_submodule_of_its_name() -> None:
+    importlib.import_module("olympus.experimental.roofline.roofline")
+    assert olympus.experimental.roofline.roofline is rooflines_function()
+
+
+def rooflines_function() -> Any:
+    return importlib.import_module("olympus_core.library.experimental.roofline").roofline

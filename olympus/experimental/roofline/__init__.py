@@ -1,5 +1,9 @@
-"""`olympus.experimental.roofline`: the operations and bytes of a function."""
+"""`olympus.experimental.roofline`: the operations and bytes of a function.
 
+The submodule is imported before its function, whose name it has: its first import puts it here.
+"""
+
+from olympus.experimental.roofline import roofline as _submodule
 from olympus_core.library.experimental import roofline_rules as _rules
 from olympus_core.library.experimental.roofline import RooflineResult as RooflineResult
 from olympus_core.library.experimental.roofline import RooflineRuleContext as RooflineRuleContext
