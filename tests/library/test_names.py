@@ -41,8 +41,8 @@ OURS = {
         *("is_constant_dim", "is_symbolic_dim", "jaxpr_as_fun", "jaxprs_in_params"),
         *("new_jaxpr_eqn", "subjaxprs", "valid_jaxtype"),
     },
-    # names of JAX until 0.9, and a module of JAX from 0.12
-    ".experimental": {"enable_x64", "disable_x64", "overlap"},
+    # names of JAX until 0.9, modules of JAX until 0.10, and one from 0.12
+    ".experimental": {"enable_x64", "disable_x64", "control_deps", "shard_alike", "overlap"},
     ".export": {"SymbolicDim"},
     ".extend": {"mark_caller"},
     ".extend.core": {
