@@ -457,8 +457,8 @@ class Reduce(MultipleResults):
     ) -> tuple[Any, Any]:
         half = len(primals) // 2
         pairs = list(zip(primals, tangents, strict=True))
-        moved = _fold_tangents(
-            params["olympuspr"], pairs[:half], pairs[half:], params["dimensions"]
+        moved = fold_tangents(
+            self.name, params["olympuspr"], pairs[:half], pairs[half:], params["dimensions"]
         )
         return self.bind(*primals, **params), moved
 
@@ -512,13 +512,19 @@ def check_combiner(
 
 
 #: a value and its tangent, None for zero
-_Dual = tuple[Any, Any]
+Dual = tuple[Any, Any]  # a value, and its tangent or None
 
 
-def _fold_tangents(
-    program: Olympuspr, arrays: Sequence[_Dual], inits: Sequence[_Dual], axes: tuple[int, ...]
+def fold_tangents(
+    name: str,
+    program: Olympuspr,
+    arrays: Sequence[Dual],
+    inits: Sequence[Dual],
+    axes: tuple[int, ...],
 ) -> list[Any]:
     """Return the tangents of the reductions of arrays over axes, by operations on whole arrays.
+
+    `arrays` and `inits` are pairs of a value and its tangent; `name` is the operation.
 
     Each of a logarithmic number of steps combines one half of the remaining rows with the other.
 
@@ -527,8 +533,8 @@ def _fold_tangents(
     """
     if not all(e.primitive.is_elementwise for e in program.eqns):
         raise TransformError(
-            "the derivative of lax.reduce needs a function made of elementwise operations",
-            hint="use reduce_sum, reduce_max, ... or write the reduction as a scan",
+            f"the derivative of lax.{name} needs a function made of elementwise operations",
+            hint="use lax.add, lax.max or lax.min, or write the reduction as a scan",
         )
     shape = shape_of(arrays[0][0])
     remaining = tuple([i for i in range(len(shape)) if i not in axes])
@@ -551,12 +557,12 @@ def _fold_tangents(
     return [t for _, t in _combined(program, [*inits, *values])]
 
 
-def _apply_linear(function: Callable[[Any], Any], values: Sequence[_Dual]) -> list[_Dual]:
+def _apply_linear(function: Callable[[Any], Any], values: Sequence[Dual]) -> list[Dual]:
     """Apply a linear function to values and to their tangents."""
     return [(function(x), None if t is None else function(t)) for x, t in values]
 
 
-def _rows(values: Sequence[_Dual], start: int, limit: int) -> list[_Dual]:
+def _rows(values: Sequence[Dual], start: int, limit: int) -> list[Dual]:
     """Return rows of each array."""
     rest = shape_of(values[0][0])[1:]
     begin, end = (start, *[0] * len(rest)), (limit, *rest)
@@ -565,11 +571,11 @@ def _rows(values: Sequence[_Dual], start: int, limit: int) -> list[_Dual]:
     )
 
 
-def _combined(program: Olympuspr, args: Sequence[_Dual]) -> list[_Dual]:
+def _combined(program: Olympuspr, args: Sequence[Dual]) -> list[Dual]:
     """Return the program's results and their tangents."""
-    env: dict[Any, _Dual] = dict(zip(program.invars, args, strict=True))
+    env: dict[Any, Dual] = dict(zip(program.invars, args, strict=True))
 
-    def read(atom: Any) -> _Dual:
+    def read(atom: Any) -> Dual:
         return (atom.value, None) if atom.__class__ is Literal else env[atom]
 
     for eqn in program.eqns:

@@ -43,9 +43,11 @@ from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.gather import GatherScatterMode, ScatterDimensionNumbers
 from olympus_core.primitives.matrices import MANY_PRODUCTS
 from olympus_core.primitives.reduction import (
+    Dual,
     Reduction,
     check_combiner,
     fill_region,
+    fold_tangents,
     highest,
     lowest,
     reduce_max_p,
@@ -525,6 +527,34 @@ class SelectAndScatterAdd(LinearPrimitive, SingleResult):
         return _reordered_window(orders, 2, params)
 
 
+def _elements_of_windows(array: Dual, init: Dual, params: dict[str, Any]) -> Dual:
+    """Return the elements of all windows, with an axis in front for the place in the window."""
+    (x, moved), (value, moved_value) = array, init
+    if moved is None and moved_value is None:
+        return _gathered(x, value, params), None
+    moved = _zeros(x) if moved is None else moved
+    moved_value = _zeros(value) if moved_value is None else moved_value
+    return _gathered(x, value, params), _gathered(moved, moved_value, params)
+
+
+def _zeros(x: Any) -> Any:
+    return spread(get_aval(x).dtype.type(0), shape_of(x))
+
+
+def _gathered(x: Any, init: Any, params: dict[str, Any]) -> Any:
+    dilations, strides = params["base_dilation"], params["window_strides"]
+    config = [(*pad, d - 1) for pad, d in zip(params["padding"], dilations, strict=True)]
+    padded = op.pad(x, init, padding_config=tuple(config))
+    shape = window_shape("reduce_window", shape_of(x), params)
+    parts = []
+    for place in np.ndindex(*params["window_dimensions"]):
+        begin = [i * d for i, d in zip(place, params["window_dilation"], strict=True)]
+        end = [b + max(0, (n - 1) * s + 1) for b, n, s in zip(begin, shape, strides, strict=True)]
+        limits = {"start_indices": tuple(begin), "limit_indices": tuple(end)}
+        parts.append(reshape(op.slice(padded, **limits, strides=strides), (1, *shape)))
+    return op.concatenate(*parts, dimension=0)
+
+
 class ReduceWindow(MultipleResults):
     """The reduction of the windows of several arrays together, by the program `olympuspr`.
 
@@ -561,10 +591,15 @@ class ReduceWindow(MultipleResults):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        raise TransformError(
-            "lax.reduce_window with a function of one's own has no derivative rule",
-            hint="use lax.add, lax.max or lax.min as the function",
-        )
+        half = len(primals) // 2
+        pairs = list(zip(primals, tangents, strict=True))
+        inits = pairs[half:]
+        elements = [
+            _elements_of_windows(array, init, params)
+            for array, init in zip(pairs[:half], inits, strict=True)
+        ]
+        moved = fold_tangents(self.name, params["olympuspr"], elements, inits, (0,))
+        return self.bind(*primals, **params), moved
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

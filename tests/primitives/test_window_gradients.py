@@ -1,4 +1,4 @@
-"""Gradients of the extremes of windows: those of tiles need no scatter."""
+"""Gradients of windows: extremes of tiles need no scatter, and any function has derivatives."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from olympus.errors import TransformError
+from olympus.test_util import check_grads
 
 #: (shape, window, strides, padding, whether the windows are tiles of enough elements)
 POOLS = {
@@ -88,3 +90,54 @@ def test_mapped_tiles_are_those_of_each_array() -> None:
     found = ox.jit(ox.vmap(function))(*xs)
     for i, out in enumerate(np.asarray(found)):
         np.testing.assert_array_equal(out, ox.jit(function)(*[x[i] for x in xs]))
+
+
+WINDOWS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "strides": {"window_strides": (2, 1), "padding": "SAME"},
+    "padding": {"padding": ((1, 0), (2, 1)), "window_dilation": (2, 1)},
+    "dilation": {"base_dilation": (1, 2)},
+    "one": {"padding": ((0, -3), (0, 0))},
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_function_of_elementwise_operations_has_all_derivatives(name: str) -> None:
+    """JAX has only the forward derivative."""
+    rng = np.random.default_rng(1)
+    x, t = rng.uniform(0.5, 1.5, (2, 5, 6)).astype(np.float32)
+
+    def products(framework: Any, v: Any) -> Any:
+        one = np.float32(1)
+        return framework.lax.reduce_window(v, one, lambda a, b: a * b, (2, 3), **WINDOWS[name])
+
+    got, want = (fw.jvp(lambda v, fw=fw: products(fw, v), (x,), (t,)) for fw in (ox, jax))
+    for ours, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
+    check_grads(lambda v: products(ox, v), (x,), order=2, atol=3e-2, rtol=3e-2)
+
+
+def test_arrays_that_are_reduced_together_have_derivatives() -> None:
+    rng = np.random.default_rng(2)
+    xs = tuple(rng.uniform(0.5, 1.5, (2, 7)).astype(np.float32))
+
+    def sums(framework: Any, *arrays: Any) -> Any:
+        inits = np.float32(0), np.float32(1)
+        combine = lambda a, b: (a[0] + b[0], a[1] * b[1])  # noqa: E731
+        return framework.lax.reduce_window(arrays, inits, combine, (3,))
+
+    got, want = (fw.jvp(lambda *v, fw=fw: sums(fw, *v), xs, xs) for fw in (ox, jax))
+    for ours, theirs in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    check_grads(lambda *v: sums(ox, *v), xs, order=1, atol=3e-2, rtol=3e-2)
+
+
+def test_the_derivative_of_another_function_is_refused() -> None:
+    def last(a: Any, b: Any) -> Any:
+        return ox.lax.cond(b > 0, lambda: b, lambda: a)
+
+    def reduced(x: Any) -> Any:
+        return ox.lax.reduce_window(x, np.float32(0), last, (2,))
+
+    with pytest.raises(TransformError, match="reduce_window needs a function made of elementwise"):
+        ox.jvp(reduced, (np.ones(3, np.float32),), (np.ones(3, np.float32),))

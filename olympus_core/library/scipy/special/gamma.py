@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from olympus_core.library.numpy.elementwise.rounding import floor
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.scipy.special.integrals import erfcx
 from olympus_core.primitives.elementwise.transcendental import (
     digamma_p,
     erf_inv_p,
@@ -444,14 +444,11 @@ def ndtr(x: ArrayLike) -> Array:
     return _ndtr(x)
 
 
-#: the bounds beyond which the lower tail's series and the upper tail's -ndtr(-x) are exact
-_SEGMENTS = {"float32": (-10.0, 5.0), "float64": (-20.0, 8.0)}
-
-
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Return the logarithm of the normal distribution function, exact in both tails.
 
-    series_order: the number of terms, up to 30, of the series of the lower tail.
+    series_order: an int from 0 to 30, the number of terms of JAX's series of the lower tail, which
+    is not used here.
 
     Raises ArgumentError for another order, DTypeError for dtypes but float32 and float64.
 
@@ -462,43 +459,33 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise ArgumentError(f"log_ndtr needs an order from 0 to 30, and got {series_order!r}")
     check_arrays("log_ndtr", x)
     (x,) = promote_inexact(x)
-    if dtypes.long_name(get_aval(x).dtype) not in _SEGMENTS:
+    if dtypes.long_name(get_aval(x).dtype) not in ("float32", "float64"):
         raise DTypeError(f"log_ndtr takes float32 and float64, and got {get_aval(x).long_name()}")
-    return _log_ndtr(convert(x, get_aval(x).dtype), series_order=series_order)
+    return _log_ndtr(convert(x, get_aval(x).dtype))
 
 
-@composite(static_argnames=("series_order",))
-def _log_ndtr(x: Any, *, series_order: int) -> Array:
-    value: Array = _log_of_normal(x, series_order)
+@composite()
+def _log_ndtr(x: Any) -> Array:
+    value: Array = _log_of_normal(x)
     return value
 
 
-def _tail_series(x: Any, order: int) -> Any:
-    """log ndtr(x) far below 0: the density over -x, times 1 - 1/x^2 + 3/x^4 - 15/x^6 + ..."""
-    over, term, total = 1 / (x * x), 1.0, 1.0
-    for n in range(1, order + 1):
-        term = term * over * -(2 * n - 1)
-        total = total + term
-    return -0.5 * x * x - log(-x) - 0.5 * math.log(2 * math.pi) + log(total)
-
-
-def _log_of_normal_value(x: Any, order: int) -> Array:
-    low, high = _SEGMENTS[dtypes.long_name(get_aval(x).dtype)]
-    upper, lower = x > high, x <= low
-    near = ndtr(where(upper, -x, where(lower, low, x)))
-    far = _tail_series(where(lower, x, low), order)
-    return where(upper, -near, where(lower, far, log(near)))
-
-
-_log_of_normal = custom_jvp(_log_of_normal_value, nondiff_argnums=(1,))
+@custom_jvp
+def _log_of_normal(x: Any) -> Any:
+    """Up to 0 it is log(exp(-x^2 / 2) erfcx(-x / sqrt 2) / 2), and above log(1 - ndtr(-x))."""
+    is_upper = x > 0
+    low = where(is_upper, 0, x)
+    lower = log(erfcx(low * -math.sqrt(0.5)) / 2) - 0.5 * low * low
+    return where(is_upper, log1p(-ndtr(where(is_upper, -x, 0))), lower)
 
 
 @_log_of_normal.defjvp
-def _log_of_normal_jvp(
-    order: int, primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[Any, Any]:
-    """d log ndtr = density / ndtr dx, with both as logarithms."""
+def _log_of_normal_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The density over ndtr, which are both multiples of exp(-x^2 / 2) below 0."""
     (x,), (t,) = primals, tangents
-    out = _log_of_normal(x, order)
-    density = -0.5 * x * x - 0.5 * math.log(2 * math.pi)
-    return out, t * exp(density - out)
+    out = _log_of_normal(x)
+    is_upper = x > 0
+    low, high = where(is_upper, 0, x), where(is_upper, x, 0)
+    below = math.sqrt(2 / math.pi) / erfcx(low * -math.sqrt(0.5))
+    density = -0.5 * high * high - 0.5 * math.log(2 * math.pi)
+    return out, t * where(is_upper, exp(density - where(is_upper, out, 0)), below)
