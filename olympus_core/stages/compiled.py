@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, put_array
-from olympus_core.arrays.sharded_array import ShardedArray, put_on
+from olympus_core.arrays.sharded_array import ShardedArray
 from olympus_core.base import gc_pause, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
@@ -26,7 +25,6 @@ from olympus_core.base.permissions import check_execution
 from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.hidden_arguments import HiddenArguments
-from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.ir.tracer import Tracer
 from olympus_core.placement.layout import Format, row_major
 from olympus_core.placement.mesh import AnyMesh
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from olympus_core.analysis.memory.memory import Memory
     from olympus_core.analysis.profile import Profile
     from olympus_core.analysis.records import Collective, Estimate
-    from olympus_core.stages.stages import Lowered
+    from olympus_core.stages.lowered import Lowered
 
 #: The Python type that is accepted without conversion for a scalar of each dtype.
 _SCALARS: dict[Any, type] = {
@@ -107,7 +105,7 @@ def _numbered(treedef: tree.PyTreeDef) -> Any:
     return treedef.unflatten(range(treedef.num_leaves))
 
 
-def _finish(buffers: Sequence[xla.Buffer]) -> None:
+def finish_buffers(buffers: Sequence[xla.Buffer]) -> None:
     """Wait until the buffers are computed."""
     for buffer in buffers:
         xla.block_until_ready(buffer)
@@ -555,8 +553,8 @@ class Compiled(Stage):
             for i, value in donated.items():
                 inputs[i] = put_array(value, avals[i]).buffer
             inputs = [*constants, *inputs]
-            _finish(inputs)
-            return lambda: _finish(self.executable.execute(inputs))
+            finish_buffers(inputs)
+            return lambda: finish_buffers(self.executable.execute(inputs))
 
         return prepare
 
@@ -567,121 +565,3 @@ class Compiled(Stage):
     def runtime_executable(self) -> xla.Executable | xla.CompileOnlyExecutable:
         """Return the executable."""
         return self.executable
-
-
-class ShardedCompiled(Compiled):
-    """A program compiled for the devices of its shardings."""
-
-    def __init__(
-        self,
-        signature: Interface,
-        program: ShardedProgram,
-        target: xla.Target,
-        lowered: Lowered | None = None,
-        constants: HiddenArguments | None = None,
-    ) -> None:
-        count = len(program.in_shardings) - len(signature.in_avals)
-        signature = signature._replace(
-            in_shardings=program.in_shardings[count:], out_shardings=program.out_shardings
-        )
-        super().__init__(signature, program.executable, target, lowered, constants)
-        self._program = program
-
-    @functools.cached_property
-    def _constant_arrays(self) -> tuple[DeviceArray, ...]:
-        return self.constants.placed(self._program.in_shardings[: len(self.constants)])
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program on arguments of the compiled types; movable ones are placed as needed.
-
-        Raises SignatureError (a TypeError) that lists the arguments of another type, and
-        ShardingError for an argument that has another sharding and may not be moved.
-        """
-        arrays = self._arrays(args, kwargs)
-        if state.no_execution:
-            check_execution(self.signature.name)
-        try:
-            outs = self._program.run([*self._constant_arrays, *arrays])
-        except UsageError as e:
-            raise self._with_names(e, arrays) from None
-        if state.debug_nans or state.debug_infs:
-            check_values(outs, self._refuse_value)
-        return self.out_tree.unflatten(outs)
-
-    @property
-    def num_devices(self) -> int:
-        """The number of devices that the program runs on."""
-        return self._program.num_devices
-
-    def _places(self) -> Sequence[tuple[int, ...]] | None:
-        return torus_places(self.target, self._program.where)
-
-    def _meshes(self) -> Sequence[AnyMesh]:
-        return self._program.meshes
-
-    def _arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[DeviceArray]:
-        leaves, in_tree = tree.flatten((args, kwargs))
-        self._refuse_tracers(leaves)
-        if in_tree != self.in_tree:
-            leaves = self._rearranged(args, kwargs)
-        avals = self._avals(leaves)
-        return [
-            x if isinstance(x, DeviceArray) else put_array(x, a)
-            for x, a in zip(leaves, avals, strict=True)
-        ]
-
-    def prepared(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Callable[[], Callable[[], None]]:
-        """Return a function as `Compiled.prepared` does.
-
-        Also raises ShardingError for an argument that may not be moved.
-        """
-        count = len(self.constants)
-        arrays = self._program.placed([*self._constant_arrays, *self._arrays(args, kwargs)])
-        donated = {i + count: arrays[i + count].numpy() for i in self.signature.donated}
-
-        def prepare() -> Callable[[], None]:
-            inputs = list(arrays)
-            for i, value in donated.items():
-                inputs[i] = put_on(value, self._program.in_shardings[i])
-            _finish([x.buffer for x in inputs])
-            return lambda: _finish([x.buffer for x in self._program.run(inputs)])
-
-        return prepare
-
-    @property
-    def input_shardings(self) -> Any:
-        """The sharding of each argument, in the structure (args, kwargs), as for `Compiled`."""
-        return self._used(self.signature.in_shardings)
-
-    @property
-    def output_shardings(self) -> Any:
-        """The sharding of each array of the result, in the structure of the result."""
-        return self.out_tree.unflatten(self.signature.out_shardings)
-
-
-class SavedCompiled(Compiled):
-    """A program of an earlier compilation, for inspection; a call raises BackendError."""
-
-    def __init__(
-        self,
-        signature: Interface,
-        executable: xla.CompileOnlyExecutable,
-        target: xla.Target,
-        lowered: Lowered,
-        where: Placement | None,
-    ) -> None:
-        super().__init__(signature, executable, target, lowered)
-        self._where = where
-
-    @property
-    def num_devices(self) -> int:
-        """The number of devices that the program runs on."""
-        return 1 if self._where is None else self._where.num_devices
-
-    def _places(self) -> Sequence[tuple[int, ...]] | None:
-        return None if self._where is None else torus_places(self.target, self._where)
-
-    def _meshes(self) -> Sequence[AnyMesh]:
-        return () if self._where is None else self._where.meshes

@@ -13,7 +13,7 @@ from olympus_core.stages.compiled import Compiled
 from olympus_core.stages.interface import Interface
 
 if TYPE_CHECKING:
-    from olympus_core.stages.stages import Lowered
+    from olympus_core.stages.lowered import Lowered
 
 
 def compiled_here(
