@@ -22,7 +22,14 @@ from olympus_core.blocks.profitability import is_gain
 from olympus_core.blocks.repeats import MEASURED, Thresholds, find
 from olympus_core.blocks.rewriting import Rewriting, block_primitive
 from olympus_core.ir.dce_cse import simplify
-from olympus_core.ir.olympuspr import Eqn, Olympuspr, ProgramParams, sub_programs, with_programs
+from olympus_core.ir.olympuspr import (
+    Eqn,
+    Olympuspr,
+    ProgramParams,
+    once_per_program,
+    sub_programs,
+    with_programs,
+)
 
 
 class Block(NamedTuple):
@@ -72,7 +79,9 @@ def outline(program: Olympuspr, thresholds: Thresholds = MEASURED) -> Olympuspr:
         return _named(_with_block_calls(outliner.program(program), outliner), outliner.labels)
 
 
+@once_per_program
 def _is_annotated(program: Olympuspr) -> bool:
+    """Return True if an equation of a program, also of a nested one, has an annotation."""
     return any(
         eqn.source.annotations
         or (eqn.primitive.has_programs and any(map(_is_annotated, sub_programs(eqn))))
