@@ -11,5 +11,9 @@ def twice(x):
 
 olympus.vmap(twice, in_axes=({"a": 0},))(X)
 # TransformError: vmap in_axes specification must be a tree prefix of the corresponding value.
+# Mismatch details (1 found):
+# pytree structure error: different types at key path
+#     vmap in_axes[0]
+# the prefix has a dict there, and the tree has a leaf
 #   in_axes: ({'a': 0},)
 #   it applies to: PyTreeDef((*,))

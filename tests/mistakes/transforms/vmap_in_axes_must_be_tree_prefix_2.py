@@ -6,5 +6,9 @@ A = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 
 olympus.vmap(lambda t: t["a"], in_axes=({"b": 0},))({"a": A})
 # TransformError: vmap in_axes specification must be a tree prefix of the corresponding value.
+# Mismatch details (1 found):
+# pytree structure error: different pytree metadata at key path
+#     vmap in_axes[0]
+# the prefix has ('b',) there, and the tree has ('a',)
 #   in_axes: ({'b': 0},)
 #   it applies to: PyTreeDef(({'a': *},))
