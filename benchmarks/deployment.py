@@ -116,16 +116,22 @@ class First(NamedTuple):
 
 
 def prepare(folder: Path) -> None:
-    """Write the programs in all forms to a folder, and fill JAX's compilation cache."""
+    """Write the programs in all forms to a folder, and fill the caches.
+
+    They are JAX's compilation cache, and Python's cache of the modules that a side imports.
+    """
     (folder / "programs.py").write_text(SOURCE, encoding="utf-8")
     for name in ("layers", "scaled"):
         _run([sys.executable, "-c", PREPARE, name], folder)
-    first_result("JAX, warm cache", folder)
+    for side in SIDES:
+        first_result(side, folder)
 
 
 def _environment(folder: Path) -> dict[str, str]:
+    others = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     path = os.pathsep.join([str(folder), str(ROOT)])
-    return {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    cache = str(folder / "pycache")
+    return {**others, "PYTHONPATH": path, "PYTHONPYCACHEPREFIX": cache, "JAX_PLATFORMS": "cpu"}
 
 
 def _run(command: Sequence[str], folder: Path) -> str:

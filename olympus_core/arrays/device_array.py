@@ -15,7 +15,7 @@ from olympus_core import xla
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, register_aval
 from olympus_core.base.context import state
-from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError
+from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError, UsageError
 from olympus_core.base.transfer_guards import guard_to_device
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
@@ -123,9 +123,14 @@ class DeviceArray(Array):
         Raises UsageError for an array that was deleted or donated, even if it was fetched before.
         """
         value: np.ndarray[Any, Any] | None = getattr(self, "_numpy", None)
-        self._alive()
-        if value is None:
+        if value is not None:
+            self._alive()
+            return value
+        try:
             value = self._numpy = xla.to_numpy(self.buffer)
+        except UsageError:
+            self._alive()  # its message has the type of the array
+            raise
         return value
 
     def block_until_ready(self) -> DeviceArray:

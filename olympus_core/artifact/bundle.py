@@ -28,7 +28,7 @@ from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
 from olympus_core.artifact.at_sizes import at_sizes
 from olympus_core.artifact.callbacks import calls_of
-from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
+from olympus_core.artifact.calling import BundledShardedProgram, program_here
 from olympus_core.artifact.handlers import custom_calls
 from olympus_core.artifact.manifest import Manifest, StoredExecutable
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_program
@@ -266,7 +266,7 @@ class Bundle:
         if devices is None or shardings is None:
             check_executable(signature, executable, constants=infos)
             if target.backend == "cpu" or not isinstance(executable, xla.Executable):
-                return BundledProgram(signature, interface, executable, target, None, constants)
+                return program_here(signature, interface, executable, target, constants)
             program = on_one_device(self.manifest, executable, target)
         else:
             program = placed(self.manifest, shardings, executable, devices)

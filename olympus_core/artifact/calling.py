@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from olympus_bundle.arguments import ArgumentMatcher
+from olympus_core import xla
 from olympus_core.artifact.manifest import Signature
 from olympus_core.base import tree
+from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.stages import stages
+from olympus_core.stages.direct_compiled import DirectCompiled, calls_directly
+from olympus_core.stages.interface import Interface
 
 _LEAF = tree.structure(0)
 
@@ -30,7 +34,7 @@ class _TreeMatcher(ArgumentMatcher):
         return tree.structure(value) == _LEAF
 
 
-class BundledProgram(stages.Compiled):
+class _Bundled(stages.Compiled):
     """A program from a bundle: it is called like the function that it was built from.
 
     A namedtuple, a registered class and a list may be passed as a tuple of their parts; a
@@ -45,5 +49,29 @@ class BundledProgram(stages.Compiled):
         return self._matcher.leaves(args, kwargs)
 
 
-class BundledShardedProgram(BundledProgram, stages.ShardedCompiled):
-    """A program of several devices out of a bundle, which is called in the same way."""
+class BundledProgram(_Bundled):
+    """A program for one device from a bundle."""
+
+
+class DirectBundledProgram(_Bundled, DirectCompiled):
+    """A program from a bundle that jaxlib calls without Python, after the first call of a kind."""
+
+
+class BundledShardedProgram(_Bundled, stages.ShardedCompiled):
+    """A program of several devices from a bundle."""
+
+
+def program_here(
+    signature: Signature,
+    interface: Interface,
+    executable: xla.Executable | xla.CompileOnlyExecutable,
+    target: xla.Target,
+    constants: HiddenArguments,
+) -> stages.Compiled:
+    """Return the program of an executable for one device.
+
+    `signature` is that of the bundle, `interface` that of the calls, and the arrays of `constants`
+    precede the arguments of a call.
+    """
+    kind = DirectBundledProgram if calls_directly(executable, interface) else BundledProgram
+    return kind(signature, interface, executable, target, None, constants)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from olympus_core import xla
 from olympus_core.base import tree
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from olympus_core.stages.lowered import Lowered
 
 
+def calls_directly(
+    executable: xla.Executable | xla.CompileOnlyExecutable, signature: Interface
+) -> TypeGuard[xla.Executable]:
+    """Return True if a call only runs the program, on one device of this machine.
+
+    It donates nothing.
+    """
+    here = isinstance(executable, xla.Executable) and executable.is_plain
+    return here and not signature.donated
+
+
 def compiled_here(
     signature: Interface,
     executable: xla.Executable | xla.CompileOnlyExecutable,
@@ -23,7 +34,7 @@ def compiled_here(
     lowered: Lowered,
 ) -> Compiled:
     """Return a program for one device, called directly if it only runs and donates nothing."""
-    if isinstance(executable, xla.Executable) and executable.is_plain and not signature.donated:
+    if calls_directly(executable, signature):
         return DirectCompiled(signature, executable, target, lowered)
     return Compiled(signature, executable, target, lowered)
 
@@ -47,10 +58,13 @@ class DirectCompiled(Compiled):
     ) -> None:
         super().__init__(signature, executable, target, lowered, constants)
         # not a cycle: the memory of an unused program is freed without a garbage collection
-        own = weakref.ref(self)
+        own, kind, attributes = weakref.ref(self), type(self), vars(self)
 
         def missed(*args: Any, **kwargs: Any) -> xla.Missed:
-            compiled = own() or DirectCompiled(signature, executable, target, lowered, constants)
+            compiled = own()
+            if compiled is None:  # only its `__call__` is left
+                compiled = kind.__new__(kind)
+                vars(compiled).update(attributes)
             return compiled._missed(executable, args, kwargs)
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -71,8 +85,10 @@ class DirectCompiled(Compiled):
         result = Compiled.__call__(self, *args, **kwargs)
         if not is_undisturbed():
             return result, None, False
-        leaves = tree.leaves((args, kwargs))
+        leaves, in_tree = tree.flatten((args, kwargs))
         signature = self.signature
+        if in_tree != signature.in_tree:  # a subclass rearranges the arguments
+            return result, None, False
         hidden, out_tree = self._constant_buffers(), signature.out_tree
         data = program_data(executable, (), leaves, out_tree, signature.out_avals, hidden)
         return result, data, False

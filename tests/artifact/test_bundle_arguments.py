@@ -12,6 +12,7 @@ import pytest
 import olympus
 from olympus import artifact, lax
 from olympus.errors import SignatureError
+from olympus_core.stages.direct_compiled import DirectCompiled
 from tests.artifact.bundles import change_manifest, save, struct
 
 
@@ -64,6 +65,29 @@ def test_arguments_are_passed_by_position_and_by_name(program: Any, args: Any, k
     mean, count = result = program(*args, **kwargs, scale=F(2))
     assert (float(mean), int(count)) == (18.0, 5)
     assert (float(result.mean), int(result.count)) == (18.0, 5)
+
+
+def test_calls_with_the_structure_of_the_program_are_direct(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traced = olympus.jit(lambda x, y: {"sum": x["a"] + y}).trace({"a": struct(2)}, struct(2))
+    program = artifact.load(save(tmp_path / "f.olympus", traced)).compiled()
+    missed: list[Any] = []
+    original = DirectCompiled._missed
+    monkeypatch.setattr(
+        DirectCompiled, "_missed", lambda *args: missed.append(args) or original(*args)
+    )
+    call = program.__call__
+    for again in (program, call):
+        for positional in (True, False, True):
+            for value in (1, 2):
+                x, y = {"a": np.full(2, value, "float32")}, np.ones(2, "float32")
+                result = again(x, y) if positional else again(x, y=y)
+                assert result["sum"].tolist() == [value + 1] * 2
+    assert len(missed) == 1 + 4  # the first one, and all by name
+    del program, again
+    x, y = {"a": np.ones(2, "float32")}, np.ones(2, "float32")
+    assert call(y=y, x=x)["sum"].tolist() == [2, 2]  # the program was freed
 
 
 STATE = (F(1), 4)

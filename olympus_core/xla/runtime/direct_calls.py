@@ -24,7 +24,7 @@ from olympus_runtime.buffers import is_wide
 #: the result of a call, the data of the next ones of its kind (None: Python makes them), False
 Missed = tuple[Any, Any, bool]
 
-_SMALL = 4096  # bytes of an array whose copy takes less time than a step in Python
+_SMALL = 32_768  # bytes of an array whose copy takes less time than a step in Python
 _EQUAL = object()  # the options of all functions, which are not shared between functions
 
 
