@@ -38,10 +38,18 @@ from olympus_core.library.softmax import softmax as softmax
 
 if _typing.TYPE_CHECKING:
     from olympus.nn import initializers as initializers
+    from olympus_core.library.nn.quantization import (
+        get_scaled_dot_general_config as get_scaled_dot_general_config,
+    )
     from olympus_core.library.nn.scaled import scaled_matmul as scaled_matmul
+    from olympus_core.library.nn.scaled_dot import scaled_dot_general as scaled_dot_general
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         "initializers",
-        elsewhere={"olympus_core.library.nn.scaled": ("scaled_matmul",)},
+        elsewhere={
+            "olympus_core.library.nn.quantization": ("get_scaled_dot_general_config",),
+            "olympus_core.library.nn.scaled": ("scaled_matmul",),
+            "olympus_core.library.nn.scaled_dot": ("scaled_dot_general",),
+        },
     )

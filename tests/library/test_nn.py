@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax
@@ -388,3 +389,73 @@ def test_scaled_matmul_refuses_operands_that_do_not_fit(shapes: Any) -> None:
             package.nn.scaled_matmul(*[np.ones(s, np.float32) for s in shapes])
     with pytest.raises(ValueError, match="4 elements into 3 equal blocks"):
         ox.nn.scaled_matmul(*[np.ones((1, 1, n), np.float32) for n in (4, 4, 3, 3)])
+
+
+def _scaled_matmul_of_jax(
+    a: Any, b: Any, a_scales: Any, b_scales: Any, preferred_element_type: Any
+) -> Any:
+    """The product that JAX has for GPUs alone."""
+    jnp = jax.numpy
+    a, b, a_scales, b_scales = [x.astype(np.float32) for x in (a, b, a_scales, b_scales)]
+    size = a.shape[2] // a_scales.shape[2]
+    a, b = a * jnp.repeat(a_scales, size, axis=2), b * jnp.repeat(b_scales, size, axis=2)
+    return jnp.einsum("bmk,bnk->bmn", a, b).astype(preferred_element_type)
+
+
+@pytest.mark.parametrize("mode", ["mxfp8", "nvfp4"])
+@pytest.mark.parametrize(
+    ("shapes", "numbers", "dtype"),
+    [
+        (((32, 64), (96, 64)), (((1,), (1,)), ((), ())), "float32"),
+        (((3, 32, 64), (3, 64, 32)), (((2,), (1,)), ((0,), (0,))), "bfloat16"),
+        (((64, 2, 3, 32), (32, 2, 64, 16)), (((0,), (2,)), ((1,), (1,))), "float16"),
+    ],
+)
+def test_scaled_dot_general_quantizes_in_blocks(
+    mode: Any, shapes: Any, numbers: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("jax._src.cudnn.scaled_matmul_stablehlo")
+    monkeypatch.setattr(module, "scaled_matmul_wrapper", _scaled_matmul_of_jax)
+    operands = [RNG.normal(size=s).astype(np.float32) * 40 for s in shapes]
+    results = []
+    for package in (ox, jax):
+        scale = None if mode == "mxfp8" else package.numpy.asarray([0.01], np.float32)
+        configs = [package.nn.get_scaled_dot_general_config(mode, scale)] * 3
+
+        def product(a: Any, b: Any, package: Any = package, configs: Any = configs) -> Any:
+            return package.nn.scaled_dot_general(a, b, numbers, package.numpy.dtype(dtype), configs)
+
+        given = [package.numpy.asarray(x) for x in operands]
+        out, vjp = package.vjp(package.jit(product), *given)
+        cotangent = package.numpy.cos(out.astype(np.float32)).astype(out.dtype)
+        results.append([out, *vjp(cotangent)])
+    assert [x.dtype for x in results[0]] == [dtype, "float32", "float32"]
+    for mine, expected in zip(*results, strict=True):
+        assert mine.shape == expected.shape
+        given = [np.asarray(x.astype(np.float32)) for x in (mine, expected)]
+        rtol = 1e-5 if dtype == "float32" else 2e-2
+        scale = float(np.abs(given[1]).max())
+        np.testing.assert_allclose(*given, rtol=rtol, atol=scale * rtol)
+
+
+def test_scaled_dot_general_checks_its_formats() -> None:
+    config = ox.nn.get_scaled_dot_general_config("mxfp8")
+    x, numbers = np.ones((2, 48), np.float32), (((1,), (1,)), ((), ()))
+    plain = ox.nn.scaled_dot_general(x, x, numbers)
+    np.testing.assert_array_equal(plain, x @ x.T)
+    with pytest.raises(ValueError, match="blocks of 32 elements, and got 48"):
+        ox.nn.scaled_dot_general(x, x, numbers, configs=[config] * 3)
+    with pytest.raises(ValueError, match="got 1"):
+        ox.nn.scaled_dot_general(x, x, numbers, configs=[config])
+    for package in (ox, jax):
+        configs = [package.nn.get_scaled_dot_general_config("mxfp8")] * 3
+        with pytest.raises(TypeError, match="preferred_element_type"):
+            package.nn.scaled_dot_general(x, x, numbers, np.dtype("int32"), configs)
+        with pytest.raises(ValueError, match="Unsupported mode"):
+            package.nn.get_scaled_dot_general_config("fp4")
+    for mode in ("mxfp8", "nvfp4"):  # a block of zeros has no scale
+        zeros = ox.numpy.zeros((2, 32), np.float32)
+        configs = [ox.nn.get_scaled_dot_general_config(mode)] * 3
+        assert not ox.nn.scaled_dot_general(zeros, zeros + 1, numbers, configs=configs).any()
+    with pytest.warns(DeprecationWarning, match="implementation"):
+        ox.nn.scaled_dot_general(x, x, numbers, implementation="cudnn")
