@@ -75,6 +75,7 @@ from olympus_core.control.checkpoint import checkpoint as checkpoint
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
 from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
+from olympus_core.jit.inlining import Inline as Inline
 from olympus_core.library import methods as _methods
 from olympus_core.library.callbacks import effects_barrier as effects_barrier
 from olympus_core.library.callbacks import pure_callback as pure_callback
@@ -134,6 +135,7 @@ from olympus_core.xla import tpu_models as tpu_models
 from olympus_core.xla.runtime.collection_guard import (
     array_garbage_collection_guard as array_garbage_collection_guard,
 )
+from olympus_core.xla.targets.effort import CompilerEffortLevel as CompilerEffortLevel
 from olympus_runtime.version import __version__ as __version__
 
 Array = _AnyArray

@@ -20,6 +20,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
 from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
+from olympus_core.jit.inlining import Inline
 from olympus_core.jit.sharded_calling import (
     ArrayShardings,
     ShardedFunction,
@@ -148,7 +149,7 @@ def jit(
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     keep_unused: bool = False,
     device: xla.Device | None = None,
     backend: str | None = None,
@@ -165,7 +166,7 @@ def jit(
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     keep_unused: bool = False,
     device: xla.Device | None = None,
     backend: str | None = None,
@@ -181,7 +182,7 @@ def jit(
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     keep_unused: bool = False,
     device: xla.Device | None = None,
     backend: str | None = None,
@@ -190,9 +191,10 @@ def jit(
     """Return a function that is traced, compiled and run as one program.
 
     `static_*` name arguments whose Python values are fixed while tracing; `donate_*` arguments
-    whose buffers the results may take. Both are given by position or by name. With `inline`, a call
-    in a function that is being traced is inlined. Unused arguments of the function remain arguments
-    of the program; without `keep_unused`, `Compiled.input_shardings` is None for them.
+    whose buffers the results may take. Both are given by position or by name. `inline`, True or an
+    `Inline`, inlines calls in a function that is being traced. Unused arguments of the function
+    remain arguments of the program; without `keep_unused`, `Compiled.input_shardings` is None for
+    them.
 
     An OlympusWarning reports a donated buffer that no result can take. `compiler_options` are
     XLA's, as in `Lowered.compile`. They apply to eager calls of the function and to its stages, but
@@ -235,7 +237,7 @@ def jit(
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiling = named_options(compiler_options)
     options = options._replace(
-        inline=bool(inline), compiler_options=compiling, keep_unused=bool(keep_unused)
+        inline=Inline.of(inline), compiler_options=compiling, keep_unused=bool(keep_unused)
     )
     where = _on_device(device, backend, in_shardings, out_shardings)
     if where is not None:

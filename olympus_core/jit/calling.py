@@ -40,8 +40,8 @@ from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.jit.inlining import Inline, call_in_trace
 from olympus_core.transforms import data, references
-from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
 _logger = logging.getLogger("olympus")
@@ -82,15 +82,15 @@ def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
 class JitOptions(NamedTuple):
     """The static arguments (values known while tracing), the donated ones, and other options.
 
-    An `inline` function is inlined into the trace that calls it. For an eager call, its program is
-    compiled with `compiler_options`, sorted by name.
+    `inline` is what happens to a call in a function that is being traced. For an eager call, the
+    program is compiled with `compiler_options`, sorted by name.
     """
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
-    inline: bool = False
+    inline: Inline = Inline.AUTO
     compiler_options: tuple[tuple[str, Any], ...] = ()
     keep_unused: bool = False
 
@@ -282,8 +282,9 @@ class StagedFunction(Generic[_P, _R]):
         return self._run(arguments, self._call_for(arguments))
 
     def _run(self, arguments: Arguments, call: StagedCall) -> _R:
-        if self.options.inline and not trace.at_base():
-            outs = evaluate(call.params["olympuspr"], [*call.consts, *arguments.leaves])
+        if self.options.inline is not Inline.AUTO and not trace.at_base():
+            operands = [*call.consts, *arguments.leaves]
+            outs = call_in_trace(self.options.inline, call.params, operands)
             inlined: _R = call.out_tree.unflatten(outs)
             return inlined
         # within a transformation the values are not ours to donate, and a search for the operation

@@ -183,12 +183,25 @@ def test_a_compiled_function_accepts_weak_and_strong_arrays(compiled_for):
     assert float(double(weak)) == float(double(strong)) == 6.0
 
 
-def test_an_inlined_function_is_no_call_where_it_is_traced():
-    double = olympus.jit(lambda x: 2 * x, inline=True)
+@pytest.mark.parametrize("inline", [True, olympus.Inline.JAX_EARLY, olympus.Inline.JAX_LATE])
+def test_an_inlined_function_is_no_call_where_it_is_traced(inline):
+    double = olympus.jit(lambda x: 2 * x, inline=inline)
     text = str(olympus.jit(lambda x: double(x) + 1).trace(1.0).olympuspr)
     assert "jit" not in text and "mul 2.0" in text
     assert float(double(3.0)) == 6.0
     assert float(olympus.grad(lambda x: double(x) * x)(3.0)) == 12.0
+
+
+@pytest.mark.parametrize("inline", [olympus.Inline.XLA_EARLY, olympus.Inline.XLA_LATE])
+def test_a_call_has_the_stage_at_which_the_compiler_inlines_it(inline):
+    double = olympus.jit(lambda x: 2 * x, inline=inline)
+    lowered = olympus.jit(lambda x: double(x) + 1).lower(1.0)
+    assert f'inlineable = "{inline.value}"' in lowered.as_text()
+    assert float(lowered.compile()(3.0)) == 7.0
+    assert float(double(3.0)) == 6.0
+    assert float(olympus.grad(lambda x: double(x) * x)(3.0)) == 12.0
+    with pytest.raises(ValueError, match="Invalid inline option: 'xla_late'"):
+        olympus.jit(lambda x: x, inline="xla_late")
 
 
 def test_a_deleted_array_cannot_be_read_though_it_was_before():

@@ -70,7 +70,9 @@ def scaled_dot_general(
         raise ArgumentError(
             f"scaled_dot_general needs the configs of lhs, rhs and cotangents, got {len(configs)}"
         )
-    return _differentiable(_Product(_numbers(dimension_numbers), dtype), configs)(lhs, rhs)
+    product = _Product(_numbers(dimension_numbers), dtype)
+    result: Array = _differentiable(product, configs)(lhs, rhs)
+    return result
 
 
 class _Numbers(NamedTuple):
@@ -132,9 +134,9 @@ class _Product(NamedTuple):
         a = _rows(lhs, n.lhs_contract, n.lhs_batch)
         b = _rows(rhs, n.rhs_contract, n.rhs_batch)
         product = _scaled(a, b, lhs_config, rhs_config, self.dtype)
-        kept = _shape(lhs, _kept(lhs, n.lhs_contract, n.lhs_batch))
-        kept += _shape(rhs, _kept(rhs, n.rhs_contract, n.rhs_batch))
-        return reshape(product, (*_shape(lhs, n.lhs_batch), *kept))
+        free = _shape(lhs, _free_axes(lhs, n.lhs_contract, n.lhs_batch))
+        free += _shape(rhs, _free_axes(rhs, n.rhs_contract, n.rhs_batch))
+        return reshape(product, (*_shape(lhs, n.lhs_batch), *free))
 
     def cotangent(
         self,
@@ -149,9 +151,9 @@ class _Product(NamedTuple):
         """Return the cotangent of `lhs`; `swapped` if `lhs` is the second operand."""
         n = self.numbers
         batch_count = len(n.lhs_batch)
-        kept = _kept(lhs, n.lhs_contract, n.lhs_batch)
-        summed = _kept(rhs, n.rhs_contract, n.rhs_batch)
-        start = batch_count if swapped else batch_count + len(kept)
+        free = _free_axes(lhs, n.lhs_contract, n.lhs_batch)
+        summed = _free_axes(rhs, n.rhs_contract, n.rhs_batch)
+        start = batch_count if swapped else batch_count + len(free)
         axes = tuple(range(start, start + len(summed)))
         g = _rows(cotangent, axes, tuple(range(batch_count)))
         y = _rows(rhs, summed, n.rhs_batch)
@@ -160,8 +162,8 @@ class _Product(NamedTuple):
             found = dot_general(g, y, batched, preferred_element_type=self.dtype)
         else:
             found = _scaled(g, y, cotangent_config, rhs_config, self.dtype)
-        order = (*n.lhs_batch, *kept, *_in_order(n.lhs_contract, n.rhs_contract))
-        # `y` keeps the contracted axes in the order of `rhs`
+        order = (*n.lhs_batch, *free, *_in_order(n.lhs_contract, n.rhs_contract))
+        # `y` has the contracted axes in the order of `rhs`
         shaped = reshape(found, _shape(lhs, order))
         return transpose(shaped, [order.index(axis) for axis in range(lhs.ndim)])
 
@@ -192,7 +194,7 @@ def _unclipped(cotangent: Array, operand: Array, config: BlockScaleConfig) -> Ar
     return where(absolute(operand) <= limit, cotangent, 0)
 
 
-def _kept(x: Array, contract: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
+def _free_axes(x: Array, contract: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for axis in range(x.ndim) if axis not in (*contract, *batch))
 
 
@@ -205,7 +207,7 @@ def _shape(x: Array, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _rows(x: Array, contract: Sequence[int], batch: Sequence[int]) -> Array:
-    """Return `x` as (batch, kept, contracted)."""
-    groups = (batch, _kept(x, contract, batch), contract)
+    """Return `x` as (batch, free, contracted)."""
+    groups = (batch, _free_axes(x, contract, batch), contract)
     moved = transpose(x, [axis for group in groups for axis in group])
     return reshape(moved, tuple(math.prod(_shape(x, group)) for group in groups))

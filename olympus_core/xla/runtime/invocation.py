@@ -13,7 +13,7 @@ from olympus_core.xla.bindings import Device, JaxRuntimeError, _jax
 from olympus_core.xla.messages import compile_error
 from olympus_core.xla.proto.wire import field
 from olympus_core.xla.runtime.background import run_to_the_end
-from olympus_core.xla.targets.options import Options
+from olympus_core.xla.targets.options import BUILD_OPTIONS, Options
 
 # CompileOptionsProto.executable_build_options.debug_options.xla_backend_extra_options is a map.
 _COPY_LATE = field(3, field(3, field(500, field(1, b"xla_cpu_flatten_after_fusion"))))
@@ -41,7 +41,10 @@ def compile_options(grid: Sequence[Device], options: Options) -> Any:
     if len(grid) > 1:
         xla_options.executable_build_options.use_spmd_partitioning = True
         xla_options.executable_build_options.use_shardy_partitioner = True
-    xla_options.env_option_overrides = list(options.items())
+    for name in BUILD_OPTIONS:
+        if name in options:
+            setattr(xla_options.executable_build_options, name, options[name])
+    xla_options.env_option_overrides = [x for x in options.items() if x[0] not in BUILD_OPTIONS]
     return xla_options
 
 

@@ -16,9 +16,18 @@ from typing import Any, Literal, NoReturn, get_args
 
 from olympus_core.base.errors import UnknownNameError, UsageError
 from olympus_core.xla.messages import nearest
+from olympus_core.xla.targets.effort import CompilerEffortLevel
 from olympus_core.xla.targets.targets import Target
 
 Options = Mapping[str, str | int | bool | float]
+
+#: options of a compilation, which are not debug options of XLA
+BUILD_OPTIONS = (
+    "exec_time_optimization_effort",
+    "memory_fitting_effort",
+    "memory_fitting_level",
+    "optimization_level",
+)
 
 #: The goal of the compiler's work: a fast program, or a short compilation.
 Optimize = Literal["default", "fast-build"]
@@ -80,6 +89,35 @@ class Choice:
         return value if isinstance(value, str) and value in self.values else None
 
 
+@dataclass(frozen=True)
+class Effort:
+    """A number from -1 to 1; 0 is the usual effort."""
+
+    values = (-1.0, 1.0)
+    needs = "a number from -1 to 1"
+
+    def read(self, value: object) -> float | None:
+        """Return the value; None if it is not valid."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value) if -1 <= value <= 1 else None
+
+
+@dataclass(frozen=True)
+class Level:
+    """A `CompilerEffortLevel`, its name or its number."""
+
+    values = tuple(level.value for level in CompilerEffortLevel)
+    needs = f"one of {', '.join(level.name for level in CompilerEffortLevel)}"
+
+    def read(self, value: object) -> int | None:
+        """Return the number of the level; None if it is not valid."""
+        try:
+            return CompilerEffortLevel(value).value
+        except ValueError:
+            return None
+
+
 _FLAG = Flag()
 _BYTES = Integer(0, 2**62)
 _ISA = ("SSE4_2", "AVX", "AVX2", "AVX512", "AVX512_VNNI", "AVX512_BF16", "AVX512_FP16", "AMX")
@@ -128,8 +166,12 @@ xla_gpu_use_runtime_fusion
 
 #: Every option that a program may set, and its valid values; all supported versions of jaxlib
 #: have them.
-ALLOWED: Mapping[str, Flag | Integer | Choice] = {
+ALLOWED: Mapping[str, Flag | Integer | Choice | Effort | Level] = {
     **dict.fromkeys(_FLAGS, _FLAG),
+    "exec_time_optimization_effort": Effort(),
+    "memory_fitting_effort": Effort(),
+    "memory_fitting_level": Level(),
+    "optimization_level": Level(),
     "xla_backend_optimization_level": Integer(0, 3),
     "xla_cpu_max_isa": Choice(_ISA),
     "xla_cpu_parallel_codegen_split_count": Integer(1, 1024),

@@ -13,6 +13,8 @@ import olympus
 from olympus import lax
 from olympus.errors import CompileError, UsageError
 from olympus.stages import Optimize, checked_options, optimize_options
+from olympus_core.xla.runtime.devices import devices
+from olympus_core.xla.runtime.invocation import compile_options
 from olympus_core.xla.targets.options import ALLOWED
 
 FORBIDDEN = [
@@ -57,6 +59,10 @@ def test_an_option_with_effects_outside_the_compiler_is_refused(tmp_path: Path, 
         ("xla_cpu_parallel_codegen_split_count", True, "an integer from 1 to 1024, got True"),
         ("xla_cpu_parallel_codegen_split_count", "x", "an integer from 1 to 1024, got 'x'"),
         ("xla_backend_optimization_level", 4, "an integer from 0 to 3, got 4"),
+        ("optimization_level", "O4", "one of UNKNOWN, O0, O1, O2, O3, got 'O4'"),
+        ("memory_fitting_level", 1, "one of UNKNOWN, O0, O1, O2, O3, got 1"),
+        ("memory_fitting_effort", 1.5, "a number from -1 to 1, got 1.5"),
+        ("exec_time_optimization_effort", "high", "a number from -1 to 1, got 'high'"),
         ("xla_cpu_enable_fast_math", 1, "true or false, got 1"),
         ("xla_cpu_enable_fast_math", None, "true or false, got None"),
         ("xla_cpu_max_isa", "../x", "one of SSE4_2, AVX, .*, got '../x'"),
@@ -72,6 +78,16 @@ def test_text_is_converted_to_the_type_of_the_option() -> None:
     values = {"xla_cpu_enable_fast_math": True, "xla_backend_optimization_level": 2}
     assert checked_options(options) == values
     assert checked_options(None) == {}
+
+
+@pytest.mark.parametrize("level", ["O1", 19, olympus.CompilerEffortLevel.O1])
+def test_an_effort_is_an_option_of_the_compilation(level: Any) -> None:
+    options = checked_options({"optimization_level": level, "memory_fitting_effort": 1})
+    assert options == {"optimization_level": 19, "memory_fitting_effort": 1.0}
+    build = compile_options(devices("cpu")[:1], options).executable_build_options
+    assert (build.optimization_level, build.memory_fitting_effort) == (19, 1.0)
+    function = olympus.jit(lax.tanh, compiler_options={"optimization_level": level})
+    assert float(function(0.0)) == 0.0
 
 
 def test_the_nearest_name_is_the_hint() -> None:
@@ -165,6 +181,6 @@ def test_the_document_lists_the_options() -> None:
     document = Path(__file__).parents[3] / "docs" / "reference" / "bundle.md"
     text = document.read_text(encoding="utf-8")
     section = text.partition("## Compiler options\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (`xla_.*?`) \| (.*?) \|$", section, re.MULTILINE)
+    rows = re.findall(r"^\| (`.*?`) \| (.*?) \|$", section, re.MULTILINE)
     documented = {name: needs for names, needs in rows for name in re.findall(r"`(\w+)`", names)}
     assert documented == {name: option.needs for name, option in ALLOWED.items()}
