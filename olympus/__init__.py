@@ -21,6 +21,7 @@ from olympus import tree_util as tree_util
 from olympus_core.api.config import config as config
 from olympus_core.api.jit import eval_shape as eval_shape
 from olympus_core.api.jit import jit as jit
+from olympus_core.api.jit import make_jaxpr as make_jaxpr
 from olympus_core.api.jit import make_olympuspr as make_olympuspr
 from olympus_core.api.pmap import pmap as pmap
 from olympus_core.api.xla_computation import xla_computation as xla_computation
@@ -141,7 +142,6 @@ from olympus_runtime.version import __version__ as __version__
 Array = _AnyArray
 checkpoint_policies = _CheckpointPolicies
 jacobian = jacrev
-make_jaxpr = make_olympuspr
 memory = _types.SimpleNamespace(Space=_MemorySpace)
 named_scope = _name_scope
 remat = checkpoint

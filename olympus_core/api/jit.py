@@ -16,8 +16,9 @@ from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, OptionError, UnsupportedError, UsageError
 from olympus_core.base.source import function_name
 from olympus_core.execution.spmd import on_context_mesh, typed_results
+from olympus_core.extension.api_util import debug_info
 from olympus_core.ir import trace
-from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
 from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
 from olympus_core.jit.inlining import Inline
@@ -347,9 +348,79 @@ def make_olympuspr(
 
     @functools.wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Olympuspr | tuple[Olympuspr, Any]:
-        with trace.naming(axes):
-            traced, has_references = staged.trace_references(args, kwargs)
-        shapes = traced.out_info[1] if has_references else traced.out_info
+        traced, shapes = _traced(staged, axes, args, kwargs)
         return (traced.olympuspr, shapes) if return_shape else traced.olympuspr
+
+    return make
+
+
+def _traced(
+    staged: Jit[..., Any], axes: trace.Axes, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Traced, Any]:
+    """Return a traced function, and its result's tree of shapes."""
+    with trace.naming(axes):
+        traced, has_references = staged.trace_references(args, kwargs)
+    return traced, traced.out_info[1] if has_references else traced.out_info
+
+
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: Literal[False] = False,
+) -> Callable[..., JaxProgram]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    *,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[JaxProgram, Any]]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int],
+    axis_env: Sequence[tuple[Hashable, int]] | None,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[JaxProgram, Any]]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., JaxProgram | tuple[JaxProgram, Any]]: ...
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., JaxProgram | tuple[JaxProgram, Any]]:
+    """Return a function that returns the program of `fun` for its arguments, as JAX prints it.
+
+    It is the program of `make_olympuspr`, and takes the same arguments. Its fields are lists, and
+    the parameters of its equations are printed under JAX's names.
+
+    >>> print(make_jaxpr(lambda x: jit(sin)(x))(1.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = jit[
+          name=sin
+          jaxpr={ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+        ] a
+      in (b,) }
+    """
+    staged = Jit(fun, JitOptions.of(fun, static_argnums))
+    axes = axes_of(axis_env)
+
+    @functools.wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> JaxProgram | tuple[JaxProgram, Any]:
+        traced, shapes = _traced(staged, axes, args, kwargs)
+        info = debug_info("jit", fun, args, kwargs)._replace(
+            arg_names=traced.arg_names, result_paths=traced.result_names
+        )
+        jaxpr = traced.jaxpr.replace(debug_info=info)
+        return (jaxpr, shapes) if return_shape else jaxpr
 
     return make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
@@ -16,26 +16,7 @@ from olympus_core.extension.linear_util import (
     transformation2,
     transformation_with_aux2,
 )
-
-
-class DebugInfo(NamedTuple):
-    """The name of a transformation, of its function, and of the function's arguments."""
-
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple[str, ...] | None
-    result_paths: tuple[str, ...] | None = None
-
-    @property
-    def func_name(self) -> str:
-        """The name of the function."""
-        return self.func_src_info.split(" ")[0]
-
-    @property
-    def func_filename(self) -> str | None:
-        """The file of the function, if it is known."""
-        _, _, place = self.func_src_info.partition(" at ")
-        return place.rpartition(":")[0] or None
+from olympus_core.ir.olympuspr import DebugInfo as DebugInfo
 
 
 def debug_info(

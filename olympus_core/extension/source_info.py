@@ -9,6 +9,7 @@ from typing import Any
 from olympus_core.base import source
 from olympus_core.base.context import state, switched
 from olympus_core.base.source import Source, joined_scope, name_scope
+from olympus_core.ir.jaxpr_text import source_summary
 
 
 class NameStack(str):
@@ -115,15 +116,12 @@ def reset_name_stack() -> contextlib.AbstractContextManager[None]:
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """Return the line of an operation as text: `file:line:column (function)`.
+    """Return the line of an operation as text: `file:line:column (function)`, if it is known.
 
     >>> summarize(make_jaxpr(lambda x: 2 * x)(1.0).eqns[0].source_info)
     '...:1:... (<lambda>)'
     """
-    position = source_info.position()
-    if position is None:
-        return "unknown"
-    return f"{position.file}:{position.line}:{position.column} ({position.function})"
+    return source_summary(source_info)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import functools
 import struct
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -152,14 +152,14 @@ class Eqn:
         self.source = source
 
     @property
-    def invars(self) -> tuple[Atom, ...]:
-        """The inputs, under the name that JAX gives them."""
-        return self.inputs
+    def invars(self) -> list[Atom]:
+        """A list of the inputs, under the name that JAX gives them."""
+        return list(self.inputs)
 
     @property
-    def outvars(self) -> tuple[Var, ...]:
-        """The outputs, under the name that JAX gives them."""
-        return self.outputs
+    def outvars(self) -> list[Var]:
+        """A list of the outputs, under the name that JAX gives them."""
+        return list(self.outputs)
 
     @property
     def source_info(self) -> Source:
@@ -211,6 +211,7 @@ def kind_of(eqn: Eqn) -> Hashable:
 
 
 _NOTHING: frozenset[Primitive] = frozenset()
+_FIELDS = ("invars", "eqns", "outvars", "constvars", "consts")
 _EQN_FIELDS = ("primitive", "inputs", "outputs", "params", "source")
 _ALSO = {"invars": "inputs", "outvars": "outputs", "source_info": "source"}
 
@@ -218,25 +219,69 @@ _ALSO = {"invars": "inputs", "outvars": "outputs", "source_info": "source"}
 class ProgramParams(dict[str, Any]):
     """The parameters of an equation with programs, which also have the names of JAX.
 
-    >>> eqn.params["jaxpr"] is eqn.params["olympuspr"]
+    Under a name of JAX, a program is the `JaxProgram` of it.
+
+    >>> eqn.params["jaxpr"] is eqn.params["olympuspr"].jaxpr
     True
     """
 
     def __missing__(self, name: str) -> Any:
         own = _own_name(name)
-        if own == name:
-            raise KeyError(name)
-        return self[own]
+        if own != name:
+            value = self[own]
+            return value.jaxpr if isinstance(value, Olympuspr) else value
+        if name in _OF_CALLS and self.keys() <= _CALL_KEYS:
+            return _OF_CALLS[name](self)
+        raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(_own_name(str(name)))
+        if super().__contains__(_own_name(str(name))):
+            return True
+        return name in _OF_CALLS and self.keys() <= _CALL_KEYS
 
     def __or__(self, other: dict[str, Any]) -> ProgramParams:  # type: ignore[override]
         return ProgramParams({**self, **other})
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the parameter, or `default`."""
-        return super().get(_own_name(name), default)
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+class _Unspecified:
+    """The sharding of an argument or a result for which a call requests none."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+_UNSPECIFIED = _Unspecified()
+
+
+def _shardings(requested: str, count: int, params: ProgramParams) -> tuple[Any, ...]:
+    shardings = dict.get(params, requested, ()) or (None,) * count
+    return tuple(_UNSPECIFIED if s is None else s for s in shardings)
+
+
+#: the parameters of the call of a `jit`
+_CALL_KEYS = frozenset(
+    ["name", "olympuspr", "donated", "compiler_options", "in_shardings", "out_shardings"]
+)
+#: the parameters that only JAX's calls of a `jit` have, from those of a call
+_OF_CALLS: dict[str, Callable[[ProgramParams], Any]] = {
+    "compiler_options_kvs": lambda p: tuple(dict.get(p, "compiler_options", ())),
+    "donated_invars": lambda p: tuple(
+        i in dict.get(p, "donated", ()) for i in range(len(p["olympuspr"].invars))
+    ),
+    "in_layouts": lambda p: (None,) * len(p["olympuspr"].invars),
+    "in_shardings": lambda p: _shardings("in_shardings", len(p["olympuspr"].invars), p),
+    "inline": lambda p: False,
+    "keep_unused": lambda p: False,
+    "out_layouts": lambda p: (None,) * len(p["olympuspr"].outvars),
+    "out_shardings": lambda p: _shardings("out_shardings", len(p["olympuspr"].outvars), p),
+}
 
 
 def _own_name(name: str) -> str:
@@ -271,13 +316,16 @@ class Olympuspr:
 
         >>> program.replace(eqns=[eqn for eqn in program.eqns if eqn.primitive.name != "copy"])
         """
-        fields = ("invars", "eqns", "outvars", "constvars", "consts")
-        return Olympuspr(*(tuple(changes.get(name, getattr(self, name))) for name in fields))
+        return Olympuspr(*self.changed(changes))
+
+    def changed(self, changes: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """Return the fields of the program, those in `changes` replaced."""
+        return [tuple(changes.get(name, getattr(self, name))) for name in _FIELDS]
 
     @property
-    def jaxpr(self) -> Olympuspr:
-        """The program itself: one class has the equations and the arrays that they close over."""
-        return self
+    def jaxpr(self) -> JaxProgram:
+        """The program under JAX's names, which is printed as JAX prints it."""
+        return _jaxpr(self)
 
     @property
     def literals(self) -> tuple[Any, ...]:
@@ -321,10 +369,97 @@ def once_per_program(function: Callable[[Olympuspr], _R]) -> Callable[[Olympuspr
     return of
 
 
+class DebugInfo(NamedTuple):
+    """The name of a transformation, of its function, and of the function's arguments."""
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        """The name of the function."""
+        return self.func_src_info.split(" ")[0]
+
+    @property
+    def func_filename(self) -> str | None:
+        """The file of the function, if it is known."""
+        _, _, place = self.func_src_info.partition(" at ")
+        return place.rpartition(":")[0] or None
+
+
+class JaxProgram(Olympuspr):
+    """A program as libraries for JAX read it: its fields are lists, and its text is JAX's.
+
+    It is both of JAX's kinds of program: a `Jaxpr`, and a `ClosedJaxpr`, which contains the arrays
+    that it closes over.
+    """
+
+    __slots__ = ("_debug_info",)
+    is_high = False
+
+    def __init__(self, *fields: Any, debug_info: DebugInfo | None = None) -> None:
+        super().__init__(*fields)
+        self._debug_info = debug_info
+
+    @property
+    def jaxpr(self) -> JaxProgram:
+        """The program itself: one class has the equations and the arrays that they close over."""
+        return self
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        """The names of the function, its arguments and its results, as far as they are known."""
+        return self._debug_info or DebugInfo("core.Jaxpr", "unknown", None)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:  # type: ignore[override]
+        """The types of the inputs."""
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:  # type: ignore[override]
+        """The types of the results."""
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> JaxProgram:
+        """Return the same program with some fields, sequences, or its `jaxpr` replaced."""
+        changed = (changes.get("jaxpr") or self).changed(changes)
+        return JaxProgram(*changed, debug_info=changes.get("debug_info", self._debug_info))
+
+    def map_jaxpr(self, f: Callable[[JaxProgram], Olympuspr]) -> JaxProgram:
+        """Return the program that `f` returns for this one, with the same arrays `consts`.
+
+        >>> program = make_jaxpr(lambda x: 2 * x)(1.0)
+        >>> program.map_jaxpr(lambda jaxpr: jaxpr.replace(eqns=jaxpr.eqns[:])).in_avals
+        [ShapedArray(float32[], weak_type=True)]
+        """
+        return f(self).jaxpr.replace(consts=self.consts)
+
+
+def _list_of(field: str) -> property:
+    stored = getattr(Olympuspr, field)
+    return property(
+        lambda self: list(stored.__get__(self)),
+        lambda self, value: stored.__set__(self, tuple(value)),
+        doc=f"A list of the `{field}` of an Olympuspr.",
+    )
+
+
+for _field in _FIELDS:
+    setattr(JaxProgram, _field, _list_of(_field))
+
+
 @once_per_program
 def _effects(program: Olympuspr) -> frozenset[Primitive]:
     eqns = [e for e in program.eqns if e.primitive.is_effect or e.primitive.has_programs]
     return _NOTHING.union(*[e.effects for e in eqns])
+
+
+@once_per_program
+def _jaxpr(program: Olympuspr) -> JaxProgram:
+    return JaxProgram(*program.changed({}))
 
 
 def places_of_inputs(program: Olympuspr) -> list[int | None]:

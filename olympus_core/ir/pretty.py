@@ -154,6 +154,5 @@ def _value(value: Any, indent: str, text: _Text) -> str:
 
 # The structs do not import their printer; `print(program)` uses it.
 Olympuspr.__str__ = pretty  # type: ignore[assignment,method-assign]
-Eqn.__repr__ = equation_text  # type: ignore[assignment,method-assign]
 Olympuspr.__repr__ = pretty  # type: ignore[assignment,method-assign]
 Olympuspr.pretty_print = pretty  # type: ignore[attr-defined]

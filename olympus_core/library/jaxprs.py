@@ -13,7 +13,15 @@ from olympus_core.base import source
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ConcretizationError, DTypeError
 from olympus_core.ir.check import check as check_jaxpr
-from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var, sub_programs
+from olympus_core.ir.olympuspr import (
+    Atom,
+    DebugInfo,
+    Eqn,
+    JaxProgram,
+    Olympuspr,
+    Var,
+    sub_programs,
+)
 from olympus_core.ir.primitive import Primitive
 from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms.evaluate import evaluate
@@ -39,7 +47,7 @@ class _IsOlympuspr(type):
 
 
 class Jaxpr(metaclass=_IsOlympuspr):
-    """Constructor of an Olympuspr from its parts; every Olympuspr is an instance."""
+    """Constructor of a program from its parts; every program is an instance."""
 
     def __new__(  # type: ignore[misc]
         cls,
@@ -48,16 +56,18 @@ class Jaxpr(metaclass=_IsOlympuspr):
         outvars: Sequence[Atom],
         eqns: Sequence[Eqn],
         effects: Any = None,
-        debug_info: Any = None,
-    ) -> Olympuspr:
-        return Olympuspr(tuple(invars), tuple(eqns), tuple(outvars), tuple(constvars))
+        debug_info: DebugInfo | None = None,
+        is_high: bool = False,
+    ) -> JaxProgram:
+        fields = tuple(invars), tuple(eqns), tuple(outvars), tuple(constvars)
+        return JaxProgram(*fields, debug_info=debug_info)
 
 
 class ClosedJaxpr(metaclass=_IsOlympuspr):
-    """Constructor of an Olympuspr that closes over arrays; every Olympuspr is an instance."""
+    """Constructor of a program that closes over arrays; every program is an instance."""
 
-    def __new__(cls, jaxpr: Olympuspr, consts: Sequence[Any] = ()) -> Olympuspr:  # type: ignore[misc]
-        return jaxpr.replace(consts=consts)
+    def __new__(cls, jaxpr: Olympuspr, consts: Sequence[Any] = ()) -> JaxProgram:  # type: ignore[misc]
+        return jaxpr.jaxpr.replace(consts=consts)
 
 
 class DropVar(Var):
@@ -88,7 +98,7 @@ def jaxpr_as_fun(closed_jaxpr: Olympuspr) -> Callable[..., list[Any]]:
     return lambda *args: evaluate(closed_jaxpr, args)
 
 
-def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[JaxProgram]:
     """Yield the programs in an equation's parameters.
 
     >>> len(list(jaxprs_in_params({"jaxpr": make_jaxpr(sin)(1.0), "length": 3})))
@@ -97,17 +107,17 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
     for value in params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(item, Olympuspr):
-                yield item
+                yield item.jaxpr
 
 
-def subjaxprs(jaxpr: Olympuspr) -> Iterator[Olympuspr]:
+def subjaxprs(jaxpr: Olympuspr) -> Iterator[JaxProgram]:
     """Yield the programs in the parameters of a program's equations, not those inside them.
 
     >>> [len(p.eqns) for p in subjaxprs(make_jaxpr(jit(lambda x: 2 * x))(1.0).jaxpr)]
     [1]
     """
     for eqn in jaxpr.eqns:
-        yield from sub_programs(eqn)
+        yield from (program.jaxpr for program in sub_programs(eqn))
 
 
 def new_jaxpr_eqn(

@@ -25,7 +25,7 @@ from olympus_core.execution.spmd import (
     whole_on_mesh,
 )
 from olympus_core.ir.effects import has_inspections
-from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
 from olympus_core.stages.compiled import Compiled
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
@@ -70,9 +70,9 @@ class Traced(Stage):
         return self.olympuspr
 
     @property
-    def jaxpr(self) -> Olympuspr:
-        """The program, `olympuspr`."""
-        return self.olympuspr
+    def jaxpr(self) -> JaxProgram:
+        """The program under JAX's names, which is printed as JAX prints it."""
+        return self.olympuspr.jaxpr
 
     def _repr_html_(self) -> str:
         """Return HTML of the arrays and the program, for a notebook."""

@@ -27,7 +27,8 @@ from olympus_core.base.errors import (
     TraceError,
 )
 from olympus_core.base.source import Source
-from olympus_core.ir import pretty as _printer  # noqa: F401  (makes staged programs printable)
+from olympus_core.ir import jaxpr_text as _jaxpr_text  # noqa: F401  (makes programs printable)
+from olympus_core.ir import pretty as _printer  # noqa: F401  (makes programs printable)
 from olympus_core.ir.check import check
 from olympus_core.ir.olympuspr import (
     Atom,

@@ -181,7 +181,7 @@ def test_programs_without_unused_parts() -> None:
     pruned = pe.prune_closed_jaxpr_outputs(closed, [False, True, False])
     assert len(pruned.jaxpr.invars) == 3 and len(pruned.jaxpr.outvars) == 1
     moved = pe.move_binders_to_back(closed, [True, True])
-    assert moved.jaxpr.invars == (closed.jaxpr.invars[2], *closed.jaxpr.invars[:2])
+    assert moved.jaxpr.invars == [closed.jaxpr.invars[2], *closed.jaxpr.invars[:2]]
     with pytest.raises(ValueError, match="3 inputs, and got 4 flags"):
         pe.move_binders_to_back(closed, [True] * 4)
     assert pe.abstract_eval_fun(lambda x, *, n: [x * n], ox.typeof(X), n=2) == [ox.typeof(X)]

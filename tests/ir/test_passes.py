@@ -210,4 +210,5 @@ def test_the_fields_of_programs_and_equations(ox):
 
 def test_a_program_of_shapes_is_traced_under_the_oracles_name():
     traced = olympus.jit(lambda x: x + 1).trace(1.0)
-    assert traced.jaxpr is traced.olympuspr
+    assert traced.jaxpr is traced.olympuspr.jaxpr is traced.jaxpr.jaxpr
+    assert traced.jaxpr.eqns == [*traced.olympuspr.eqns]
