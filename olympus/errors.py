@@ -39,6 +39,7 @@ from olympus_core.base.errors import OlympusError as OlympusError
 from olympus_core.base.errors import OlympusWarning as OlympusWarning
 from olympus_core.base.errors import OptionError as OptionError
 from olympus_core.base.errors import PaddingError as PaddingError
+from olympus_core.base.errors import PaddingNameError as PaddingNameError
 from olympus_core.base.errors import RangeError as RangeError
 from olympus_core.base.errors import ShapeError as ShapeError
 from olympus_core.base.errors import ShardingAssertionError as ShardingAssertionError

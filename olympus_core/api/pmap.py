@@ -15,6 +15,7 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ShardingError, TransformError, UsageError
 from olympus_core.base.source import function_name, look_like
 from olympus_core.jit.calling import JitOptions
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.shard_map import shard_map
 from olympus_core.placement.mesh import Mesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
@@ -86,7 +87,7 @@ class Pmap(Generic[_P, _R]):
             mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
             run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
             places = tree.map(
-                lambda a: NamedSharding(mesh, _spec(a, self._name)),
+                lambda a: None if a and a < 0 else NamedSharding(mesh, _spec(a, self._name)),
                 self._axes[1],
                 is_leaf=lambda a: a is None,
             )
@@ -158,6 +159,7 @@ class Pmap(Generic[_P, _R]):
     def _run(self, mesh: Mesh, *args: Any, **kwargs: Any) -> Any:
         """Return the result over all devices' values, in the program."""
         leaves, in_tree, axes = self._leaves(args, kwargs)
+        places: list[int | None] = []  # the mapped axis of each result
 
         def body(*parts: Any) -> Any:
             own = [_without(x, a) for x, a in zip(parts, axes, strict=True)]
@@ -167,8 +169,12 @@ class Pmap(Generic[_P, _R]):
             outs, out_tree = tree.flatten(self._fun(*filled, **named))
             full = out_tree.unflatten(range(len(outs)))
             out_axes = tree.prefix_leaves("pmap", "out_axes", self._axes[1], full)
+            places.extend(
+                _canonical("out_axes", a, get_aval(x).ndim + 1)
+                for a, x in zip(out_axes, outs, strict=True)
+            )
             return out_tree.unflatten(
-                _with(x, _canonical("out_axes", a, get_aval(x).ndim + 1))
+                _with(x, None if a is None else max(a, 0))
                 for a, x in zip(out_axes, outs, strict=True)
             )
 
@@ -182,10 +188,16 @@ class Pmap(Generic[_P, _R]):
             ),
             check_vma=False,
         )
-        return mapped(*leaves)
+        outs, out_tree = tree.flatten(mapped(*leaves))
+        first = tree.prefix_leaves("pmap", "out_axes", self._axes[1], out_tree.unflatten(outs))
+        return out_tree.unflatten(
+            x if a is None or place is None or a >= 0 else moveaxis(x, 0, place)
+            for a, place, x in zip(first, places, outs, strict=True)
+        )
 
 
 def _spec(axis: int | None, name: Any) -> PartitionSpec:
+    """Return the spec of an axis; one that counts from the end is the first until the end."""
     return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, name)
 
 
@@ -252,7 +264,7 @@ def pmap(
     """Map `fun` over an axis of its arguments, each index on a device of its own.
 
     `in_axes` is an int, None (the same on all devices), or a tuple with a tree prefix for each
-    argument; keyword arguments are mapped over axis 0. `out_axes`, ints of 0 or more and None, is a
+    argument; keyword arguments are mapped over axis 0. `out_axes`, ints and None, is a
     tree prefix of the result; for None the result is the first device's value. Collectives in `fun`
     refer to the axis by `axis_name`. The devices are the first ones of `backend` (by default
     "cpu"), or of `devices`. `static_broadcasted_argnums` are fixed while tracing, and results may
@@ -272,9 +284,9 @@ def pmap(
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
         if axis is not None:
             _check_axis("out_axes", axis)
-            if not 0 <= axis <= _MAX_AXES:
+            if not -_MAX_AXES <= axis <= _MAX_AXES:
                 raise TransformError(
-                    f"pmap: out_axes needs ints from 0 to {_MAX_AXES} and None, has {axis}"
+                    f"pmap: out_axes needs ints of up to {_MAX_AXES} and None, has {axis}"
                 )
     if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
         raise TransformError(

@@ -50,6 +50,8 @@ __all__ = [
     "OlympusError",
     "OlympusWarning",
     "OptionError",
+    "PaddingError",
+    "PaddingNameError",
     "RangeError",
     "ShapeError",
     "ShardingAssertionError",
@@ -170,6 +172,10 @@ class UnsupportedError(TraceError, NotImplementedError):
 
 class ShardingError(ArgumentError):
     """Raised when an array, a mesh and a sharding do not match, or devices differ."""
+
+
+class PaddingNameError(ArgumentError, RuntimeError):
+    """Raised when the name of a padding is not "VALID", "SAME" or "SAME_LOWER"."""
 
 
 class MissingMeshError(ArgumentError, RuntimeError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import jax
 import numpy as np
 import pytest
 
@@ -232,6 +233,14 @@ def test_attributes_of_a_callable_object_do_not_hide_methods():
     doubled = olympus.custom_jvp(Named())
     doubled.defjvp(lambda primals, tangents: (2 * primals[0], 3 * tangents[0]))
     assert olympus.grad(doubled)(1.0) == 3
+
+
+def test_axes_of_pmap_count_from_the_end():
+    x = np.arange(6.0, dtype=np.float32).reshape(1, 2, 3)
+    for package in (olympus, jax):
+        twice = package.pmap(lambda x: (x, x * 2), in_axes=-3, out_axes=(-1, -2))(x)
+        np.testing.assert_array_equal(twice[0], np.moveaxis(x, 0, -1))
+        np.testing.assert_array_equal(twice[1], np.moveaxis(2 * x, 0, -2))
 
 
 def test_jit_of_pmap_is_a_program_too():

@@ -238,6 +238,20 @@ TERMS = [
         TypeError,
         r"stateful_rng\(\) requires an explicit seed to be set",
     ),
+    *[
+        (f"key.{call}", NotImplementedError, "Cannot call abstract method")
+        for call in ("astype('float32')", "sum()", "clip(0, 1)")
+    ],
+    ("key.unknown", AttributeError, "object has no attribute 'unknown'"),
+    ("random.categorical(key, f(3), axis=2)", IndexError, "axis"),
+    *[
+        (expression, RuntimeError, "Unrecognized padding type: expected 'VALID', 'SAME', or")
+        for expression in (
+            "lax.conv(f(1, 1, 4, 4), f(1, 1, 3, 3), (1, 1), 'BAD')",
+            "lax.reduce_window(f(4), 0.0, lax.add, (2,), (1,), 'BAD')",
+            "lax.padtype_to_pads((4,), (3,), (1,), 'BAD')",
+        )
+    ],
     ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
 ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_core.base.avals import Shape, get_aval
 from olympus_core.base.dimensions.expression import is_symbolic_dim
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import PaddingNameError, ShapeError
 from olympus_core.ir.primitive import Primitive
 from olympus_core.library.lax.reduction import Combiner
 from olympus_core.primitives.reduction import (
@@ -53,7 +53,7 @@ def padtype_to_pads(
     padding: "VALID" for none; "SAME" for as many windows as strides in the input, with the odd
     element of padding at the end; "SAME_LOWER" with the odd one at the start.
 
-    Raises ShapeError for another name.
+    Raises PaddingNameError (a RuntimeError) for another name.
 
     >>> padtype_to_pads((10,), (3,), (2,), "SAME")
     [(0, 1)]
@@ -62,8 +62,9 @@ def padtype_to_pads(
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise ShapeError(
-            f"padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs of ints, and not {padding!r}"
+        raise PaddingNameError(
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.",
+            hint="padding is one of these, or a pair of ints for each dimension",
         )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):

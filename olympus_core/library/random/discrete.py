@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval, shape_of
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base.errors import ArgumentError, DTypeError, IndexingError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
@@ -192,7 +192,9 @@ def categorical(
     """
     words, aval = one_key("categorical", key), get_aval(logits)
     if not aval.shape or not -aval.ndim <= axis < aval.ndim:
-        raise ShapeError(f"axis {axis} is out of bounds for categorical of {aval.long_name()}")
+        raise IndexingError(
+            f"categorical: axis {axis} is out of bounds for an array of type {aval.long_name()}"
+        )
     dtype = float_dtype("categorical", aval.dtype)
     batch = tuple(np.delete(aval.shape, axis).tolist())
     shape = fit_shape("categorical", batch if shape is None else shape, batch)

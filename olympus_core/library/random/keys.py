@@ -29,7 +29,13 @@ from olympus_core.base.avals import (
     value_text,
 )
 from olympus_core.base.context import state
-from olympus_core.base.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.base.errors import (
+    ArgumentError,
+    DTypeError,
+    IndexingError,
+    ShapeError,
+    UnsupportedError,
+)
 from olympus_core.base.key_options import refuse_raw_key
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ShapeLike
@@ -258,6 +264,19 @@ class KeyArray:
         take = taking.take
         T = property(transposing.transpose)
         mT = property(transposing.matrix_transpose)
+
+    def __getattr__(self, name: str) -> Any:
+        method = None if name.startswith("_") else getattr(Array, name, None)
+        if not callable(method):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+        def refused(*args: Any, **kwargs: Any) -> NoReturn:
+            raise UnsupportedError(
+                f"Cannot call abstract method {name}: a key array has no numbers",
+                hint="olympus.random.key_data(keys) returns the words of keys",
+            )
+
+        return refused
 
     @property
     def at(self) -> _KeysAt:

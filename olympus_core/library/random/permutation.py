@@ -10,6 +10,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, canonical_shape, get_aval
 from olympus_core.base.dimensions.expression import is_symbolic_dim
@@ -36,6 +38,8 @@ from olympus_core.library.random.uniform import randint, unit_floats
 
 def _count(x: Any) -> int:
     """Return the size of a population that is given as an int."""
+    if isinstance(x, (float, np.floating)):
+        return int(x)  # as JAX rounds it
     return x if is_symbolic_dim(x) else operator.index(x)
 
 

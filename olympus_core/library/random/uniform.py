@@ -126,7 +126,9 @@ def uniform_floats(
 
 
 def random_signs(key: Any, shape: Shape, dtype: DType) -> Array:
-    """Return -1 or 1, with equal probability."""
+    """Return -1 or 1, with equal probability; True for both as bools."""
+    if dtypes.kind(dtype) == "b":
+        return broadcast_to(constant(True, dtype), shape)
     default = dtypes.default_dtype("f")
     is_one = lt_p.bind(unit_floats(key, shape, default), constant(0.5, default))
     twice = mul_p.bind(convert(is_one, dtype), constant(2, dtype))
