@@ -187,6 +187,7 @@ if _typing.TYPE_CHECKING:
     from olympus_core.library.refs import free_ref as free_ref
     from olympus_core.library.refs import freeze as freeze
     from olympus_core.library.refs import new_ref as new_ref
+    from olympus_core.transforms.pull_back import ad as ad
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
@@ -221,6 +222,7 @@ else:
             "olympus_core.api.forward_backward": ("fwd_and_bwd", "named_call"),
             "olympus_core.control.custom_gradient": ("custom_gradient",),
             "olympus_core.library.host_arrays": ("make_array_from_process_local_data",),
+            "olympus_core.transforms.pull_back": ("ad",),
             "olympus_core.library.refs": (
                 "Ref",
                 "ds",

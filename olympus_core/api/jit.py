@@ -13,7 +13,7 @@ from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import state
-from olympus_core.base.errors import ArgumentError, OptionError, UnsupportedError, UsageError
+from olympus_core.base.errors import ArgumentError, OptionError, UsageError
 from olympus_core.base.source import function_name
 from olympus_core.execution.spmd import on_context_mesh, typed_results
 from olympus_core.extension.api_util import debug_info
@@ -22,6 +22,7 @@ from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
 from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
 from olympus_core.jit.inlining import Inline
+from olympus_core.jit.reference_stages import ReferenceTraced
 from olympus_core.jit.sharded_calling import (
     ArrayShardings,
     ShardedFunction,
@@ -45,39 +46,23 @@ class Jit(StagedFunction[_P, _R]):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value).
 
-        Raises UnsupportedError for a function that uses mutable references from outside.
+        The program of a function that uses mutable references gets their values, and returns the
+        new ones; a call of the compiled program writes them.
         """
         if not references.exist():
             return self._trace(args, kwargs)
         traced: list[Traced] = []
-        uses = references.has_references((args, kwargs)) or references.used_in(
+        if not references.has_references((args, kwargs)) and not references.used_in(
             lambda: traced.append(self._trace(args, kwargs))
-        )
-        if uses:
-            raise UnsupportedError(
-                f"'{self.name}' uses mutable references from outside, which a built program cannot",
-                hint="take arrays as arguments, and return their new values",
-            )
-        return traced[0]
-
-    def trace_references(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Traced, bool]:
-        """Trace as `trace`, with the values of references as more arguments and leading results.
-
-        Also return True if there are any: the result is then the second part of a pair.
-        """
-        traced: list[Traced] = []
-        if references.exist() and (
-            references.has_references((args, kwargs))
-            or references.used_in(lambda: traced.append(self._trace(args, kwargs)))
         ):
-            function, args, kwargs, _ = self.threaded(args, kwargs)
-            assert function is not None
-            return Jit(function.fun, function.options)._trace(args, kwargs), True
-        if traced:
-            return traced[0], False
-        return self._trace(args, kwargs), False
+            return traced[0]
+        program, args, kwargs, _ = self.referenced(args, kwargs)
+        assert program is not None
+        assert isinstance(program.function, Jit)
+        return ReferenceTraced(program.function._trace(args, program.with_values(kwargs)), program)
+
+    def _with_values(self, fun: Callable[..., Any]) -> Jit[..., Any]:
+        return Jit(fun, self.options)
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         arguments = self.arguments(args, kwargs)
@@ -113,9 +98,7 @@ class Jit(StagedFunction[_P, _R]):
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
-        traced, has_references = self.trace_references(args, kwargs)
-        result = traced.out_info[1] if has_references else traced.out_info
-        return tree.map(_struct, result)
+        return tree.map(_struct, self.trace(*args, **kwargs).out_info)
 
 
 class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):
@@ -124,6 +107,9 @@ class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):
 
 class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
     """The function that `jit` returns for `in_shardings` or `out_shardings`."""
+
+    def _with_values(self, fun: Callable[..., Any]) -> Jit[..., Any]:
+        return ShardedJit(fun, self.options, self.shardings.with_values())
 
     def _shardings(
         self, arguments: Arguments, program: Program
@@ -359,8 +345,8 @@ def _traced(
 ) -> tuple[Traced, Any]:
     """Return a traced function, and its result's tree of shapes."""
     with trace.naming(axes):
-        traced, has_references = staged.trace_references(args, kwargs)
-    return traced, traced.out_info[1] if has_references else traced.out_info
+        traced = staged.trace(*args, **kwargs)
+    return traced, traced.out_info
 
 
 @overload

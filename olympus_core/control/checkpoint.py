@@ -235,7 +235,10 @@ def checkpoint(
         leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
         if trace.at_base():  # as arrays, which are not those of the caller
             positional, named = in_tree.unflatten(map(as_device_array, leaves))
-            return partial(*positional, **named)
+            result = partial(*positional, **named)
+            if references.exist():
+                references.check_result(function_name(wrapped), result, "checkpoint / remat")
+            return result
 
         def traced(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
             return partial(*positional, **keywords)

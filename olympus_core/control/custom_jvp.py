@@ -158,6 +158,7 @@ class custom_jvp(CustomFunction[_P, _R]):
 
     _primitive: ClassVar[CustomCall] = custom_jvp_call_p
     _definer: ClassVar[str] = "defjvp"
+    _kind: ClassVar[str] = "custom_jvp"
     _missing: ClassVar[str] = "No JVP defined for custom_jvp"
 
     def __init__(

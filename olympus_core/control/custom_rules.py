@@ -357,6 +357,8 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
     #: the method that sets the rule, and the beginning of the message for a function without one
     _definer: ClassVar[str]
     _missing: ClassVar[str]
+    #: the name of the transformation, for errors
+    _kind: ClassVar[str]
 
     def __init__(
         self,
@@ -381,6 +383,12 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
     def _flat_rule(self, call: RuleCall, body: Body | None) -> FlatRule:
         """Return the rule of a call, on flat lists; `body` is the staged function, or None."""
 
+    def _call_with_references(
+        self, fun: Callable[..., Any], call: RuleCall, leaves: list[Any]
+    ) -> tuple[Any] | None:
+        """Return the result of a call that writes references, in a tuple; None for another call."""
+        return None
+
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
     @overload
@@ -398,13 +406,20 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
         fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )
-        leaves, in_tree = data.flatten_data(references.static_references(diff))
+        if references.exist():
+            references.check_arguments(fun, diff, self._kind)
+        leaves, in_tree = data.flatten_data(references.static_references(diff, weak=True))
         if trace.is_eager():  # a function and its rules may read the dtype of a scalar
             leaves = with_dtypes(leaves)
         if trace.at_base():
             eager_result: _R = fun(*in_tree.unflatten(leaves))
+            if references.exist():
+                references.check_result(function_name(self.fun), eager_result, self._kind)
             return eager_result
         call = RuleCall(positional, static, in_tree, [get_aval(x) for x in leaves])
+        if references.exist() and (written := self._call_with_references(fun, call, leaves)):
+            written_result: _R = written[0]
+            return written_result
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
         except ConcretizationError as error:  # its control flow needs concrete values

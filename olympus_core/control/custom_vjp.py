@@ -169,7 +169,7 @@ class _Rules(_Pair):
             )
         leaves: list[Any] = []
         for x, arg_tree in zip(arg_cotangents, self.in_tree.children(), strict=True):
-            if x is None:
+            if x is None or not arg_tree.num_leaves:  # such as a reference
                 leaves += [None] * arg_tree.num_leaves
                 continue
             try:
@@ -379,6 +379,7 @@ class custom_vjp(CustomFunction[_P, _R]):
 
     _primitive: ClassVar[CustomCall] = custom_vjp_call_p
     _definer: ClassVar[str] = "defvjp"
+    _kind: ClassVar[str] = "custom_vjp"
     _missing: ClassVar[str] = "No VJP defined for custom_vjp"
 
     def __init__(
@@ -424,9 +425,49 @@ class custom_vjp(CustomFunction[_P, _R]):
                         hint="leave it out of nondiff_argnums, and return None as its cotangent",
                     )
 
+    def _call_with_references(
+        self, fun: Callable[..., Any], call: RuleCall, leaves: list[Any]
+    ) -> tuple[Any] | None:
+        """Return the result, in a tuple, if the function or its fwd writes references.
+
+        The values of these are then arguments and results of the function.
+        """
+        assert self.fwd is not None
+        assert self.bwd is not None
+        bwd, in_tree, static = self.bwd, call.in_tree, call.static
+        fwd, _, _ = fix_static_args("nondiff", self.fwd, call.args, self.nondiff_argnums)
+        used = references.written_by([fun, lambda *x: fwd(*x)[0]], leaves, in_tree)
+        if not used:
+            return None
+        primal = references.Threaded(fun, used, "custom_vjp")
+        forward = references.Threaded(fwd, used, None)
+
+        def forward_values(values: Any, arrays: Any) -> Any:
+            written, (result, residuals) = forward(values, *in_tree.unflatten(arrays))
+            return (written, result), residuals
+
+        def backward_values(residuals: Any, cotangents: Any) -> Any:
+            arguments = bwd(*static, residuals, cotangents[1])
+            rows = zip(arguments, in_tree.children(), strict=True)
+            flat = [_leaves_of(x, argument_tree) for x, argument_tree in rows]
+            return None, [x for row in flat for x in row]
+
+        wrapped: Any = custom_vjp(lambda values, arrays: primal(values, *in_tree.unflatten(arrays)))
+        wrapped.defvjp(forward_values, backward_values)
+        written, result = wrapped(primal.values, leaves)
+        primal.write([op.stop_gradient(x) for x in written])
+        return (result,)
+
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
         """Return the rules of a call, on flat lists."""
         return _Rules(self, call, body)
+
+
+def _leaves_of(cotangent: Any, argument_tree: tree.PyTreeDef) -> list[Any]:
+    """Return the leaves of an argument's cotangent; None for each if it has none."""
+    if cotangent is None or not argument_tree.num_leaves:
+        return [None] * argument_tree.num_leaves
+    return argument_tree.flatten_up_to(cotangent)
 
 
 def _returned(result: Any) -> str:

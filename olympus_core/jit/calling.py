@@ -39,8 +39,9 @@ from olympus_core.execution.argument_errors import named_error, with_argument_na
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.sharding_rules import check_context
-from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.inlining import Inline, call_in_trace
+from olympus_core.jit.reference_calling import ReferenceProgram, with_values_of
 from olympus_core.transforms import data, references
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
@@ -202,23 +203,6 @@ class StagedCall(NamedTuple):
     out_tree: tree.PyTreeDef
 
 
-#: the keyword of the values of the references that a function closes over
-_VALUES = "references"
-
-
-class Threading(NamedTuple):
-    """A function whose references are arguments and results; see `StagedFunction.threaded`."""
-
-    function: StagedFunction[..., Any] | None
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    write: Callable[[Any], None]
-
-
-def _ignore(_: Any) -> None:
-    """Write nothing."""
-
-
 _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
 
 
@@ -256,7 +240,7 @@ class StagedFunction(Generic[_P, _R]):
         self.options = options
         self.name = function_name(fun)
         self._calls = _programs_of(fun, options)
-        self._threaded: dict[Any, tuple[StagedFunction[..., Any] | None, Any]] = {}
+        self._referenced: dict[Any, ReferenceProgram | None] = {}
         _staged.add(self)
 
     @overload
@@ -273,11 +257,10 @@ class StagedFunction(Generic[_P, _R]):
         if state.disable_jit:
             return self.fun(*args, **kwargs)
         if references.exist():
-            threading = self.threaded(args, kwargs)
-            if threading.function is not None:
-                written: tuple[Any, _R] = threading.function(*threading.args, **threading.kwargs)
-                threading.write(written[0])
-                return written[1]
+            program, plain, keywords, passed = self.referenced(args, kwargs)
+            if program is not None:
+                result: _R = program.run(program.function, plain, keywords, passed)
+                return result
         arguments = self.arguments(args, kwargs)
         return self._run(arguments, self._call_for(arguments))
 
@@ -304,51 +287,48 @@ class StagedFunction(Generic[_P, _R]):
         result: _R = call.out_tree.unflatten(outs)
         return result
 
-    def threaded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Threading:
-        """Return the function to call instead of this one in a call that uses references.
+    def referenced(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[
+        ReferenceProgram | None, tuple[Any, ...], dict[str, Any], dict[int, references.Reference]
+    ]:
+        """Return the program to call instead of this function in a call that uses references.
 
-        It is the function whose references are arguments and results, with these arguments, and the
-        function that writes the results; its first part is None for a call without references.
+        Also return the arguments with the values of references, and these references by leaf.  The
+        program is None for a call without references.
         """
-        args, kwargs, passed = references.unboxed(args, kwargs)
+        args, kwargs, passed = references.unboxed(args, kwargs, self.fun)
         arguments = self.arguments(args, kwargs)
         program_key = self._key(arguments)
         if not passed and program_key in self._calls:
-            return Threading(None, args, kwargs, _ignore)
+            return None, args, kwargs, passed
         key = program_key, tuple(passed)
-        if key not in self._threaded:
-            self._threaded[key] = self._with_references(arguments, passed)
-        threaded, used = self._threaded[key]
-        if used is None:
-            return Threading(None, args, kwargs, _ignore)
-        references.check_closure(self.name, list(passed.values()), used.references)
+        if key not in self._referenced:
+            self._referenced[key] = self._reference_program(arguments, passed)
+        program = self._referenced[key]
+        if program is not None and program.used is not None:
+            in_tree, used = tree.structure((args, kwargs)), program.used.references
+            references.check_closure(self.fun, in_tree, passed, used)
+        return program, args, kwargs, passed
 
-        def write(values: tuple[list[Array], list[Array]]) -> None:
-            used.write(values[0])
-            for reference, value in zip(passed.values(), values[1], strict=True):
-                reference.set_value(value)
-
-        return Threading(threaded, args, kwargs | {_VALUES: used.values}, write)
-
-    def _with_references(
+    def _reference_program(
         self, arguments: Arguments, passed: dict[int, references.Reference]
-    ) -> tuple[StagedFunction[..., Any] | None, references.Threaded | None]:
-        boxed = references.Boxed(self.fun, tuple(passed))
-        staged = StagedFunction(boxed, self.options) if passed else self
+    ) -> ReferenceProgram | None:
+        places = tuple(passed)
+        boxed = references.Boxed(self.fun, places)
+        plain = self._with_values(with_values_of(boxed, None, self.fun)) if passed else self
         programs: list[Program] = []
-        used = references.used_in(lambda: programs.append(staged.trace_program(arguments)))
-        if not used and not passed:
-            self._keep(self._key(arguments), programs[0])  # the next call does not trace it again
-            return None, None
+        used = references.used_in(lambda: programs.append(plain.trace_program(arguments)))
+        if not used:
+            plain._keep(plain._key(arguments), programs[0])  # the next call does not trace it again
+            return ReferenceProgram(plain, self.name, places, None) if passed else None
         threaded = references.Threaded(boxed, used)
+        function = self._with_values(with_values_of(boxed, threaded, self.fun))
+        return ReferenceProgram(function, self.name, places, threaded)
 
-        @functools.wraps(self.fun)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            values = kwargs.pop(_VALUES)
-            written, (last, result) = threaded(values, *args, **kwargs)
-            return (written, last), result
-
-        return StagedFunction(call, self.options), threaded
+    def _with_values(self, fun: Callable[..., Any]) -> StagedFunction[..., Any]:
+        """Return a function of the values of references, staged with the options of this one."""
+        return StagedFunction(fun, self.options)
 
     def _placed_apart(
         self, error: ShardingError, arguments: Arguments, num_consts: int
@@ -450,7 +430,7 @@ class StagedFunction(Generic[_P, _R]):
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
         self._calls.clear()
-        self._threaded.clear()
+        self._referenced.clear()
 
     def _cache_size(self) -> int:
         """Return the number of traced programs, one for each kind of arguments."""

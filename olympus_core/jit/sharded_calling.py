@@ -15,12 +15,14 @@ from olympus_core.control.call import jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
+from olympus_core.jit.reference_calling import VALUES
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
 )
 from olympus_core.primitives.sharding import sharding_constraint_p
+from olympus_core.transforms import references
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -33,6 +35,10 @@ class Shardings(NamedTuple):
 
     ins: Any = None
     outs: Any = None
+
+    def with_values(self) -> Shardings:
+        """Return the shardings of a function that also returns the values of references, first."""
+        return self if self.outs is None else self._replace(outs=(None, self.outs))
 
     @staticmethod
     def of(ins: Any, outs: Any) -> Shardings:
@@ -75,6 +81,11 @@ class ShardedFunction(StagedFunction[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if state.disable_jit:
             return self.fun(*args, **kwargs)
+        if references.exist():
+            program, plain, keywords, passed = self.referenced(args, kwargs)
+            if program is not None:
+                returned: _R = program.run(program.function, plain, keywords, passed)
+                return returned
         arguments = self.arguments(args, kwargs)
         call = self._call_for(arguments)
         program = call.params["olympuspr"]
@@ -100,6 +111,9 @@ class ShardedFunction(StagedFunction[_P, _R]):
         result: _R = call.out_tree.unflatten(results)
         return result
 
+    def _with_values(self, fun: Callable[..., Any]) -> StagedFunction[..., Any]:
+        return ShardedFunction(fun, self.options, self.shardings.with_values())
+
     def argument_shardings(self, arguments: Arguments) -> ArrayShardings:
         """Return the sharding of each argument; raise ShardingError if one does not fit.
 
@@ -108,14 +122,16 @@ class ShardedFunction(StagedFunction[_P, _R]):
         if self.shardings.ins is None:
             return (None,) * len(arguments.avals)
         places = arguments.in_tree.unflatten(range(len(arguments.avals)))
-        if places[1]:
+        keywords = [key for key in places[1] if key != VALUES]
+        if keywords:
             raise ArgumentError(
                 f"'{self.name}' takes its arguments by position: pjit does not support kwargs when "
                 "in_shardings is specified, and it got "
-                f"{', '.join(map(repr, places[1]))} by keyword"
+                f"{', '.join(map(repr, keywords))} by keyword"
             )
         _check_tuple(self.shardings.ins, len(places[0]))
         shardings = _named("in_shardings", self.shardings.ins, places[0])
+        shardings += [None] * (len(arguments.avals) - len(shardings))
         names = self.argument_names(arguments)
         columns = arguments.leaves, arguments.avals, names, shardings
         for x, aval, name, sharding in zip(*columns, strict=True):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import typeof
-from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.ranges import arange
-from olympus_core.library.promotion import broadcast_to, convert
+from olympus_core.library.promotion import convert
 from olympus_core.transforms.references import Reference
 
 
@@ -49,53 +50,72 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
     return RefSlice(start, size, stride or 1)
 
 
-def _index(reference: Reference, index: Any) -> Any:
+def _checked(ref: Any, function: str) -> Reference:
+    """Return a reference; raise ArgumentError for another value."""
+    if isinstance(ref, Reference):
+        return ref
+    raise ArgumentError(f"Can only call `{function}` on a `Ref`: {ref!s:.80}.")
+
+
+def _entries(index: Any) -> tuple[Any, ...]:
+    """Return an index as a tuple: empty for the whole array."""
+    if index is None or index is Ellipsis:
+        return ()
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _index(reference: Reference, entries: tuple[Any, ...]) -> Any:
     """Return the index with positions for each `ds`; raise ShapeError for one out of bounds."""
-    entries = (...,) if index is None else index if isinstance(index, tuple) else (index,)
     shape, axis = reference.inner_aval.shape, 0
+    count = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if count > len(shape):
+        raise ShapeError(
+            f"`indices` must not be longer than `shape`: indices={entries}, shape={shape}"
+        )
     result: list[Any] = []
     for entry in entries:
         if entry is Ellipsis:
             rest = sum(x is not None and x is not Ellipsis for x in entries[len(result) + 1 :])
             axis = len(shape) - rest
         elif isinstance(entry, int) and not isinstance(entry, bool) and axis < len(shape):
-            if not -shape[axis] <= entry < shape[axis]:
+            if entry >= shape[axis]:
                 raise ShapeError(f"Out of bound indexer: idx={entry}, dim={shape[axis]}")
             axis += 1
         elif entry is not None:
             axis += 1
+        if isinstance(entry, slice) and isinstance(entry.step, int) and entry.step < 1:
+            raise ShapeError(f"slice must have a step >= 1 (found: {entry.step})")
         result.append(entry.positions() if isinstance(entry, RefSlice) else entry)
     return tuple(result)
 
 
-def _new_value(reference: Reference, index: Any, value: Any, operation: str) -> Any:
-    """Return a value for an index, in the dtype of the reference; raise an error if it has none."""
-    aval, target = typeof(value), reference.inner_aval
-    if dtypes.kind(target.dtype) == "k":
-        return value
-    promoted, _ = dtypes.promote((target.dtype, False), (aval.dtype, aval.weak_type))
-    if aval.dtype != target.dtype and not (aval.weak_type and promoted == target.dtype):
+def _new_value(reference: Reference, expected: Sequence[int], value: Any, operation: str) -> Any:
+    """Return a value in the dtype of the reference; raise an error for another shape or dtype."""
+    if isinstance(value, Reference):
         raise ArgumentError(
-            f"Invalid dtype for `{operation}`. Ref dtype: {dtypes.long_name(target.dtype)}. "
-            f"Value dtype: {dtypes.long_name(aval.dtype)}",
-            hint="convert the value with astype",
+            "Cannot store a Ref into another Ref. Did you forget to load from it using `[...]`?"
         )
-    expected = reference.value[index].shape
-    if not _broadcasts(aval.shape, expected):
+    aval, target = typeof(value), reference.inner_aval
+    if tuple(aval.shape) != tuple(expected):
         raise ShapeError(
             f"Invalid shape for `{operation}`. Ref shape: {target.shape}. Expected shape: "
-            f"{expected}. Value shape: {aval.shape}"
+            f"{tuple(expected)}. Value shape: {aval.shape}.",
+            hint="broadcast the value with broadcast_to",
         )
-    return broadcast_to(convert(value, target.dtype), expected)
+    kinds = dtypes.kind(aval.dtype), dtypes.kind(target.dtype)
+    is_cast = operation == "swap" and (
+        (aval.weak_type and kinds == ("f", "f")) or all(kind in "iu" for kind in kinds)
+    )
+    if aval.dtype != target.dtype and not is_cast:
+        raise ArgumentError(
+            f"Invalid dtype for `{operation}`. Ref dtype: {dtypes.long_name(target.dtype)}. "
+            f"Value dtype: {dtypes.long_name(aval.dtype)}.",
+            hint="convert the value with astype",
+        )
+    return value if kinds[0] == "k" else convert(value, target.dtype)
 
 
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Return True if an array of a shape broadcasts to another shape."""
-    lengths = to[len(to) - len(shape) :]
-    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape, lengths, strict=True))
-
-
-def get(ref: Reference, idx: Any = ...) -> Array:
+def get(ref: Reference, idx: Any = None) -> Array:
     """Return the elements of a reference at an index: `ref[idx]`.
 
     Raises ShapeError for an int that is out of bounds.
@@ -103,8 +123,12 @@ def get(ref: Reference, idx: Any = ...) -> Array:
     >>> get(new_ref(numpy.arange(3)), 1)
     Array(1, dtype=int32)
     """
-    value: Array = ref.value[_index(ref, idx)]
-    return value
+    entries = _entries(idx)
+    value = _checked(ref, "ref_get").value
+    if not entries:
+        return value
+    read: Array = value.at[_index(ref, entries)].get(mode="clip")
+    return read
 
 
 def set(ref: Reference, idx: Any, value: ArrayLike) -> None:
@@ -123,11 +147,16 @@ def set(ref: Reference, idx: Any, value: ArrayLike) -> None:
 
 
 def _update(ref: Reference, idx: Any, value: ArrayLike, operation: str) -> None:
-    index = _index(ref, idx)
-    new = _new_value(ref, index, value, operation)
-    at = ref.value.at[index]
-    updated = at.add(new) if operation == "addupdate" else at.set(new)
-    aval = ref.inner_aval
+    entries, aval = _entries(idx), _checked(ref, f"ref_{operation}").inner_aval
+    old = ref.value
+    if not entries:
+        new = _new_value(ref, aval.shape, value, operation)
+        updated = old + new if operation == "addupdate" else asarray(new)
+    else:
+        index = _index(ref, entries)
+        new = _new_value(ref, old[index].shape, value, operation)
+        at = old.at[index]
+        updated = at.add(new, mode="clip") if operation == "addupdate" else at.set(new, mode="clip")
     is_keys = dtypes.kind(aval.dtype) == "k"
     ref.set_value(updated if is_keys else convert(updated, aval.dtype, aval.weak_type))
 
@@ -155,6 +184,11 @@ def addupdate(ref: Reference, idx: Any, x: ArrayLike) -> None:
     _update(ref, idx, x, "addupdate")
 
 
+def _add(self: Reference, x: ArrayLike, idx: Any = ()) -> None:
+    """Add to the elements of the reference at an index; see `olympus.ref.addupdate`."""
+    addupdate(self, idx, x)
+
+
 def new_ref(init_val: ArrayLike, *, memory_space: Any = None, kind: Any = None) -> Reference:
     """Return a new reference that holds an array.
 
@@ -166,6 +200,8 @@ def new_ref(init_val: ArrayLike, *, memory_space: Any = None, kind: Any = None) 
     >>> ref[...]
     Array([1., 0.], dtype=float32)
     """
+    if isinstance(init_val, Reference):
+        raise DTypeError(f"new_ref takes an array, and got the reference {init_val.aval}")
     typeof(init_val)
     return Reference(asarray(init_val))
 
@@ -180,12 +216,12 @@ def empty_ref(ty: Any, *, memory_space: Any = None) -> Reference:
 
 
 def freeze(ref: Reference) -> Array:
-    """Return the value of a reference that is not used any more.
+    """Return the value of a reference that is not used any more; an array as it is.
 
     >>> freeze(new_ref(numpy.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
-    return ref.value
+    return ref.value if isinstance(ref, Reference) else ref
 
 
 def free_ref(ref: Reference) -> None:
@@ -196,6 +232,8 @@ def free_ref(ref: Reference) -> None:
     freeze(ref)
 
 
+_add.__name__, _add.__qualname__ = "addupdate", "Ref.addupdate"
 Ref: Any = Reference
 Ref.__name__ = Ref.__qualname__ = "Ref"
-Ref.__getitem__, Ref.__setitem__, Ref.addupdate = get, set, addupdate
+Ref.__getitem__, Ref.__setitem__ = get, set
+Ref.addupdate = _add

@@ -34,6 +34,7 @@ from olympus_core.transforms.flat import (
 )
 from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import LinearFunction, linearize_flat
+from olympus_core.transforms.pull_back import PullBack
 from olympus_core.transforms.staging import stage
 
 _COTANGENT = "{path} was a {first} in the original output, but a {second} here"
@@ -244,9 +245,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     """Return (fun(*primals), the function that pulls back a cotangent of the result [, aux]).
 
     The second takes a cotangent of the result's structure and types, and returns a tuple with one
-    for each primal.  It is a tree (`tree_util.Partial`), whose leaves are the residuals, and can be
-    passed through jit, vmap and scan.  Raises TransformError for a cotangent of another structure
-    or type.
+    for each primal.  It is a tree, whose leaves are the residuals, and can be passed through jit,
+    vmap and scan; its method `with_refs` adds cotangents to references.  Raises TransformError for
+    a cotangent of another structure or type.
 
     >>> y, pull_back = vjp(lambda x: x * x, 3.0)
     >>> pull_back(1.0)
@@ -288,7 +289,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         return result
 
     text = linear.having(())
-    result = out_tree.unflatten(outs[:count]), tree.Partial(pull_back, linear.residuals)
+    result = out_tree.unflatten(outs[:count]), PullBack(pull_back, linear.residuals)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
 
 

@@ -18,11 +18,21 @@ from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval, register_aval, register_visible_type
 from olympus_core.base.context import state, surroundings, switched
-from olympus_core.base.errors import ArgumentError, DTypeError, TransformError
-from olympus_core.base.source import function_name
+from olympus_core.base.errors import ArgumentError, DTypeError, TransformError, UnsupportedError
+from olympus_core.base.source import current_location, function_name
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.transforms.flat import names_of
 from olympus_core.transforms.staging import live, stage
+
+_MAPPED = (
+    "vmapped value on an unbatched array reference of type {}. Move the array reference to be an "
+    "argument to the vmapped function?"
+)
+_DERIVED = (
+    "a differentiated value on a non-differentiated array reference of type {}. Move the array "
+    "reference to be an argument of the differentiated function?"
+)
 
 
 def exist() -> bool:
@@ -57,12 +67,14 @@ class Reference:
     Programs get it as an argument, or close over it.  It is created by `new_ref`.
     """
 
-    __slots__ = ("__weakref__", "_depth", "_trace", "_value", "inner_aval")
+    __slots__ = ("__weakref__", "_depth", "_source", "_trace", "_value", "argument", "inner_aval")
 
     def __init__(self, value: Array) -> None:
         live.add(id(self))
-        self.inner_aval = value.aval.without_sharding()
+        self.inner_aval = value.aval
         self._value = value
+        self._source = current_location()
+        self.argument: str | None = None
         self._trace = trace.current_trace()
         self._depth = len(state.reference_frames)
 
@@ -101,8 +113,36 @@ class Reference:
 
     @property
     def committed(self) -> bool:
-        """True if a program may not move the value to another device."""
-        return bool(self.value.committed)  # type: ignore[attr-defined]
+        """True: a program does not move the value to another device."""
+        return True
+
+    @property
+    def format(self) -> Any:
+        """The layout and sharding of the value."""
+        return self.value.format  # type: ignore[attr-defined]
+
+    @property
+    def at(self) -> NoReturn:
+        """References have no `at`: raises UnsupportedError."""
+        raise UnsupportedError(
+            "a mutable array reference has no `at`", hint="write ref[index] = x, or ref.addupdate"
+        )
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Return the address of the value's memory, for a value on one device."""
+        return self.value.unsafe_buffer_pointer()  # type: ignore[attr-defined,no-any-return]
+
+    def origin(self) -> str:
+        """Return a sentence with the place that the reference is from, for a function's result.
+
+        It is empty for a reference from outside of the function.
+        """
+        if self.argument is not None:
+            return f"\n\nThe returned mutable array was passed in as the argument {self.argument}."
+        place = self._source.position()
+        if place is None or self._trace is not trace.current_trace():
+            return ""
+        return f"\n\nThe returned mutable array was created on line {place}."
 
     def __len__(self) -> int:
         return len(self.value)
@@ -118,7 +158,7 @@ class Reference:
         state.reference_reads += 1
         for frame in reversed(state.reference_frames[self._depth :]):
             if frame.is_search:
-                frame.used.setdefault(self)
+                frame.used.setdefault(self, False)
             elif self in frame.values:
                 value: Array = frame.values[self]
                 return value
@@ -131,7 +171,7 @@ class Reference:
         """
         for frame in reversed(state.reference_frames[self._depth :]):
             if frame.is_search:
-                frame.used.setdefault(self)
+                frame.used[self] = True
                 return
             if self in frame.values:
                 self._check_owner(value, frame.trace)
@@ -152,9 +192,8 @@ class Reference:
                 )
             if getattr(getattr(value, "data", value), "owner", None) is current:
                 raise TransformError(
-                    "performing a set/swap operation with a value that is differentiated or "
-                    f"vmapped on an array reference of type {self.aval} from outside",
-                    hint="make the array reference an argument of the transformed function",
+                    "performing a set/swap operation with "
+                    + (_MAPPED if hasattr(current, "batched") else _DERIVED).format(self.aval)
                 )
             current = parent
 
@@ -162,6 +201,14 @@ class Reference:
 def _refused(reference: Reference) -> NoReturn:
     raise DTypeError(
         f"a mutable array reference of type {reference.aval} is not an array",
+        hint="read its value, as by ref[...]",
+    )
+
+
+def _no_operand(reference: Reference) -> NoReturn:
+    raise ArgumentError(
+        f"Attempting to pass a Ref {reference.aval} to a primitive -- did you forget to unpack "
+        "([...]) the ref?",
         hint="read its value, as by ref[...]",
     )
 
@@ -176,7 +223,8 @@ class _Frame:
     def __init__(self, values: dict[Reference, Array], is_search: bool = False) -> None:
         self.values = values
         self.is_search = is_search
-        self.used: dict[Reference, None] = {}
+        #: the references that a function uses, with True for one that it writes
+        self.used: dict[Reference, bool] = {}
         self.trace = trace.current_trace()
 
 
@@ -197,13 +245,23 @@ def has_references(value: Any) -> bool:
 class Threaded:
     """A function with its references as leading arguments and results: their values.
 
-    `references` are the ones from outside that it uses.
+    `kind` is the operation that traces it, for errors; a result has no references unless it is
+    None.  `references` are the ones from outside that it uses.
     """
 
-    def __init__(self, fun: Callable[..., Any], references: Sequence[Reference]) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], references: Sequence[Reference], kind: str | None = "jit"
+    ) -> None:
         self.fun = fun
-        self.references = tuple(references)
+        self.kind = kind
+        # programs in caches have rules with such functions, and do not keep references alive
+        self._references = [*map(weakref.ref, references)]
         self.name = function_name(fun)
+
+    @property
+    def references(self) -> list[Any]:
+        """The references that the function uses from outside; another object for a freed one."""
+        return [r if (alive := r()) is None else alive for r in self._references]
 
     @property
     def values(self) -> list[Array]:
@@ -215,7 +273,8 @@ class Threaded:
         frame = _Frame(dict(zip(self.references, values, strict=True)))
         with _pushed(frame):
             result = self.fun(*args, **kwargs)
-            check_result(self.name, result)
+            if self.kind is not None:
+                check_result(self.name, result, self.kind)
             return [frame.values[r] for r in self.references], result
 
     def write(self, values: Sequence[Array]) -> None:
@@ -224,13 +283,19 @@ class Threaded:
             reference.set_value(value)
 
 
-def check_result(name: str, result: Any) -> None:
-    """Raise ArgumentError (a ValueError) for a result with a reference."""
+def check_result(name: str, result: Any, kind: str = "jit") -> None:
+    """Raise ArgumentError (a ValueError) for a result with a reference.
+
+    `kind` is the name of the operation that traces the function.
+    """
     for path, leaf in tree.flatten_with_path(result)[0]:
         if is_reference(leaf):
+            where = f" at output tree path result{tree.keystr(path)}" if path else ""
             raise ArgumentError(
-                f"function '{name}' returned a mutable array reference of type {leaf.aval} at "
-                f"result{tree.keystr(path)}, but mutable array references cannot be returned"
+                f"function '{name}' traced for {kind} returned a mutable array reference of type "
+                f"{leaf.aval}{where}, but mutable array references cannot be returned."
+                f"{leaf.origin()}",
+                hint="return its value, as by ref[...]",
             )
 
 
@@ -241,14 +306,25 @@ class _StaticReference:
         self.reference = reference
 
 
+class _WeakReference(_StaticReference):
+    """The same, whose structure does not keep the reference alive."""
+
+
 tree.register_node(_StaticReference, lambda x: ((), x.reference), lambda reference, _: reference)
+tree.register_node(
+    _WeakReference, lambda x: ((), weakref.ref(x.reference)), lambda reference, _: reference()
+)
 
 
-def static_references(value: Any) -> Any:
-    """Return a tree whose references are static parts of its structure, and no leaves."""
+def static_references(value: Any, *, weak: bool = False) -> Any:
+    """Return a tree whose references are static parts of its structure, and no leaves.
+
+    With `weak`, the structure does not keep the references alive.
+    """
     if not exist():
         return value
-    return tree.map(lambda x: _StaticReference(x) if is_reference(x) else x, value)
+    node = _WeakReference if weak else _StaticReference
+    return tree.map(lambda x: node(x) if is_reference(x) else x, value)
 
 
 def used_by(
@@ -258,17 +334,31 @@ def used_by(
 
     `leaves` are types and arrays, which `in_tree` makes into the tuple of arguments.
     """
+    return list(_uses(functions, leaves, in_tree))
+
+
+def written_by(
+    functions: Sequence[Callable[..., Any]], leaves: Sequence[Any], in_tree: tree.PyTreeDef
+) -> list[Reference]:
+    """Return what `used_by` returns, if the functions write one of these; else an empty list."""
+    used = _uses(functions, leaves, in_tree)
+    return list(used) if any(used.values()) else []
+
+
+def _uses(
+    functions: Sequence[Callable[..., Any]], leaves: Sequence[Any], in_tree: tree.PyTreeDef
+) -> dict[Reference, bool]:
     avals = tuple([x if isinstance(x, ShapedArray) else get_aval(x) for x in leaves])
-    used: dict[Reference, None] = {}
+    used: dict[Reference, bool] = {}
     for fun in functions:
         known, key = _known(fun), (in_tree, avals, surroundings())
         if key in known:
             continue
-        mine = used_in(functools.partial(_stage_for_search, fun, avals, in_tree))
-        used |= dict.fromkeys(mine)
+        mine = _searched(functools.partial(_stage_for_search, fun, avals, in_tree))
+        used |= {x: is_written or used.get(x, False) for x, is_written in mine.items()}
         if not mine:
             known.add(key)
-    return list(used)
+    return used
 
 
 def _known(fun: Callable[..., Any]) -> set[Any]:
@@ -295,10 +385,14 @@ _without_references: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyD
 
 def used_in(run: Callable[[], object]) -> list[Reference]:
     """Return the references from outside that code uses, which is run for that; it writes none."""
+    return list(_searched(run))
+
+
+def _searched(run: Callable[[], object]) -> dict[Reference, bool]:
     frame = _Frame(dict[Reference, Array](), is_search=True)
     with _pushed(frame):
         run()
-    return list(frame.used)
+    return frame.used
 
 
 class Unmapped:
@@ -314,8 +408,9 @@ class Boxed:
     `places` are the numbers of these leaves of the arguments.
     """
 
-    def __init__(self, fun: Callable[..., Any], places: Sequence[int]) -> None:
+    def __init__(self, fun: Callable[..., Any], places: Sequence[int], kind: str = "jit") -> None:
         self.fun = fun
+        self.kind = kind
         self.places = tuple(places)
         self.__wrapped__ = fun
 
@@ -324,12 +419,23 @@ class Boxed:
         leaves, in_tree = tree.flatten((args, kwargs))
         leaves = [x.reference if x.__class__ is Unmapped else x for x in leaves]
         boxes = [Reference(as_array(leaves[i])) for i in self.places]
+        names = argument_names(self.fun, in_tree) if boxes else []
         for place, box in zip(self.places, boxes, strict=True):
             leaves[place] = box
+            box.argument = names[place]
         args, kwargs = in_tree.unflatten(leaves)
         result = self.fun(*args, **kwargs)
-        check_result(function_name(self.fun), result)
+        check_result(function_name(self.fun), result, self.kind)
         return [box.value for box in boxes], result
+
+
+def argument_names(fun: Callable[..., Any], in_tree: tree.PyTreeDef) -> list[str]:
+    """Return the name and path of each leaf of (args, kwargs) of a function, such as `x['w']`."""
+    args_tree, kwargs_tree = in_tree.children()
+    names = [name.removeprefix("argument ") for name in names_of(fun, args_tree)]
+    for path, _ in tree.flatten_with_path(kwargs_tree.unflatten(range(kwargs_tree.num_leaves)))[0]:
+        names.append(f"{path[0].key}{tree.keystr(path[1:])}")
+    return names
 
 
 def as_array(x: Any) -> Array:
@@ -338,29 +444,68 @@ def as_array(x: Any) -> Array:
     return array
 
 
-def unboxed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, dict[int, Reference]]:
+def unboxed(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    fun: Callable[..., Any] | None = None,
+    kind: str = "jit",
+) -> tuple[Any, Any, dict[int, Reference]]:
     """Return arguments with the values of references in their place, and the references by leaf.
 
-    Raises ArgumentError (a ValueError) for one reference in two places.
+    Raises ArgumentError (a ValueError) for one reference in two places, with the names of the
+    arguments of `fun`.
     """
     leaves, in_tree = tree.flatten((args, kwargs))
     passed = {i: x for i, x in enumerate(leaves) if is_reference(x)}
-    if len(set(passed.values())) < len(passed):
-        twice = next(x for x in passed.values() if list(passed.values()).count(x) > 1)
-        raise ArgumentError(
-            "only one reference to a mutable array may be passed as an argument to a function, but "
-            f"the mutable array reference of type {twice.aval} is passed twice"
-        )
+    check_aliases(passed, in_tree, fun, kind)
     for place, reference in passed.items():
         leaves[place] = reference.value
     return *in_tree.unflatten(leaves), passed
 
 
-def check_closure(name: str, passed: Sequence[Reference], used: Sequence[Reference]) -> None:
+def check_aliases(
+    passed: dict[int, Reference],
+    in_tree: tree.PyTreeDef,
+    fun: Callable[..., Any] | None,
+    kind: str,
+) -> None:
+    """Raise ArgumentError (a ValueError) for one reference in two places of (args, kwargs)."""
+    first: dict[Reference, int] = {}
+    for place, reference in passed.items():
+        if reference in first:
+            where = "the mutable array reference"
+            both = "twice"
+            if fun is not None:
+                names = argument_names(fun, in_tree)
+                where = f"when tracing '{function_name(fun)}' for {kind} {where}"
+                both = f"at both {names[first[reference]]} and {names[place]}"
+            raise ArgumentError(
+                "only one reference to a mutable array may be passed as an argument to a function, "
+                f"but {where} of type {reference.aval} appeared {both}."
+            )
+        first[reference] = place
+
+
+def check_arguments(fun: Callable[..., Any], args: tuple[Any, ...], kind: str) -> None:
+    """Raise ArgumentError (a ValueError) for one reference in two places of the arguments."""
+    leaves, in_tree = tree.flatten((args, {}))
+    passed = {i: x for i, x in enumerate(leaves) if is_reference(x)}
+    if passed:
+        check_aliases(passed, in_tree, fun, kind)
+
+
+def check_closure(
+    fun: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    passed: dict[int, Reference],
+    used: Sequence[Reference],
+    kind: str = "jit",
+) -> None:
     """Raise ArgumentError (a ValueError) for an argument that the function also closes over."""
-    both = [x for x in passed if x in used]
+    both = [place for place, x in passed.items() if x in used]
     if both:
+        name = argument_names(fun, in_tree)[both[0]]
         raise ArgumentError(
-            f"when '{name}' was traced, a mutable array reference of type {both[0].aval} was both "
-            "closed over and passed as the argument"
+            f"when tracing '{function_name(fun)}' for {kind}, a mutable array reference of type "
+            f"{passed[both[0]].aval} was both closed over and passed as the argument {name}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -259,6 +260,100 @@ def keys(ox: Any) -> Any:
 
 
 @program
+def stages(ox: Any) -> Any:
+    closed, refs = ox.new_ref(1.0), {"a": ox.new_ref(ox.numpy.zeros(2)), "b": ox.new_ref(2.0)}
+
+    def f(refs: Any, x: Any) -> Any:
+        refs["a"][0] += x
+        closed[...] += refs["b"][...]
+        return refs["a"][...].sum() + closed[...]
+
+    compiled = ox.jit(f).lower(refs, 1.0).compile()
+    others = {"a": ox.new_ref(ox.numpy.ones(2)), "b": ox.new_ref(5.0)}
+    outs = compiled(refs, 2.0), compiled(others, 3.0), compiled(refs, 1.0)
+    return outs, refs, others, closed, ox.jit(f).eval_shape(refs, 1.0).shape
+
+
+@program
+def accumulated_cotangents(ox: Any) -> Any:
+    total = ox.new_ref(ox.numpy.zeros(3))
+
+    @ox.jit
+    def step(total: Any, x: Any) -> None:
+        _, pull_back = ox.vjp(lambda x: (x * x).sum(), x)
+        pull_back.with_refs(total)(1.0)
+
+    step(total, ox.numpy.arange(3.0))
+    step(total, ox.numpy.ones(3))
+    _, pull_back = ox.vjp(lambda x: {"y": x["a"] * 3.0}, {"a": ox.numpy.ones(3)})
+    pull_back.with_refs({"a": total})({"y": ox.numpy.ones(3)})
+    return total
+
+
+@program
+def writes_of_a_custom_rule(ox: Any) -> Any:
+    ref = ox.new_ref(0.0)
+
+    @ox.custom_vjp
+    def f(x: Any, ref: Any) -> Any:
+        ref[...] = x
+        return x * 2.0
+
+    def forward(x: Any, ref: Any) -> Any:
+        ref[...] = x * 10.0
+        return x * 2.0, x
+
+    f.defvjp(forward, lambda x, ct: (ct * x, None))
+    eager = ox.jit(f)(3.0, ref), ref[...]
+    return (
+        eager,
+        ox.grad(lambda x: f(x, ref) * 3.0)(4.0),
+        ref[...],
+        ox.jit(ox.grad(f))(5.0, ref),
+        ref,
+    )
+
+
+@program
+def checked_writes(ox: Any) -> Any:
+    checkify = importlib.import_module(f"{ox.__name__}.experimental.checkify")
+    ref, other = ox.new_ref(0.0), ox.new_ref(1.0)
+
+    def f(x: Any, other: Any) -> Any:
+        ref[...] += x
+        other[...] *= 2.0
+        checkify.check(x > 0, "x is {x}", x=x)
+        return ref[...]
+
+    errors = [checkify.checkify(f)(x, other) for x in ox.numpy.array([1.0, -2.0])]
+    return [(e.get(), x) for e, x in errors], ref, other
+
+
+@program
+def places_beyond_the_end(ox: Any) -> Any:
+    ref = ox.new_ref(ox.numpy.arange(3.0))
+    ox.jit(lambda i: ref.__setitem__(i, 9.0))(7)
+    ref.addupdate(ox.numpy.ones(3))
+    ref.addupdate(1.0, 0)
+    return ref, ox.jit(lambda i: ref[i])(8), ref[-4], ox.freeze(ox.numpy.ones(2))
+
+
+@program
+def shardings_of_jit(ox: Any) -> Any:
+    mesh = ox.sharding.Mesh(np.array(ox.devices()[:1]), ("x",))
+    here = ox.sharding.NamedSharding(mesh, ox.P("x"))
+    ref = ox.new_ref(ox.device_put(ox.numpy.arange(4.0), here))
+
+    def f(ref: Any, x: Any) -> Any:
+        ref[...] += x
+        return ref[...] * 2
+
+    inside = ox.jit(f, in_shardings=(here, here))(ref, ox.numpy.ones(4))
+    outside = ox.jit(f, out_shardings=here)(ref, 1.0)
+    return inside, outside, ref, str(ref.sharding.spec), str(outside.sharding.spec)
+
+
+@program
 def disabled(ox: Any) -> Any:
     ref = ox.new_ref(0.0)
     with ox.disable_jit():
@@ -274,6 +369,12 @@ def test_programs_with_references(run: Callable[[Any], Any]) -> None:
     assert references.live <= before  # while any exist, functions are searched
 
 
+def _identity(ox: Any) -> Any:
+    f = ox.custom_vjp(lambda a, b: a[...])
+    f.defvjp(lambda a, b: (a[...], None), lambda _, ct: (None, None))
+    return f
+
+
 ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a list": (lambda ox: ox.new_ref([1, 2]), "."),
     "another shape": (
@@ -284,6 +385,24 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda ox: ox.new_ref(ox.numpy.zeros(3)).__setitem__(..., ox.numpy.arange(3)),
         "Invalid dtype for `swap`. Ref dtype: float32. Value dtype: int32",
     ),
+    "a broadcast": (
+        lambda ox: ox.new_ref(ox.numpy.zeros((2, 3))).__setitem__(0, 1.0),
+        r"Invalid shape for `swap`. Ref shape: \(2, 3\). Expected shape: \(3,\). Value shape: \(\)",
+    ),
+    "a reference as the value": (
+        lambda ox: ox.new_ref(0.0).__setitem__(..., ox.new_ref(1.0)),
+        "Cannot store a Ref into another Ref",
+    ),
+    "too many indices": (
+        lambda ox: ox.new_ref(ox.numpy.zeros(3))[0, 0],
+        r"`indices` must not be longer than `shape`: indices=\(0, 0\), shape=\(3,\)",
+    ),
+    "a reversed slice": (
+        lambda ox: ox.new_ref(ox.numpy.zeros(3))[::-1],
+        r"slice must have a step >= 1 \(found: -1\)",
+    ),
+    "no reference": (lambda ox: ox.ref.get(ox.numpy.zeros(3), 0), "Can only call `ref_get` on a"),
+    "at": (lambda ox: ox.new_ref(ox.numpy.zeros(3)).at[0], "."),
     "out of bounds": (
         lambda ox: ox.new_ref(ox.numpy.zeros(3)).__setitem__(7, 1.0),
         "Out of bound indexer: idx=7, dim=3",
@@ -300,9 +419,58 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda ox: ox.lax.scan(lambda c, x: (c, x), ox.new_ref(0.0), ox.numpy.arange(3.0)),
         "mutable array references cannot be returned",
     ),
+    "a result in a tree": (
+        lambda ox: ox.jit(lambda x_ref: {"hi": x_ref})(ox.new_ref(0.0)),
+        r"for jit returned a mutable array reference of type Ref{float32.* at output tree path "
+        r"result\['hi'\].*\n\nThe returned mutable array was passed in as the argument x_ref",
+    ),
+    "a result that was created": (
+        lambda ox: ox.jit(lambda x: ox.new_ref(x))(1.0),
+        r"traced for jit returned a mutable array reference.*\n\n.*was created on line",
+    ),
+    "a result of a scan": (
+        lambda ox: ox.lax.scan(lambda c, x: (c, x), 0.0, ox.new_ref(ox.numpy.zeros(3))),
+        r"traced for scan returned a mutable.*path result\[1\].*\n\n.*passed in as the argument x",
+    ),
+    "a result of a checkpoint": (
+        lambda ox: ox.checkpoint(lambda x: ox.new_ref(x))(1.0),
+        "traced for checkpoint / remat returned a mutable array reference",
+    ),
+    "a result of a branch": (
+        lambda ox: ox.lax.cond(True, lambda r: r, lambda r: r, ox.new_ref(0.0)),
+        "traced for cond returned a mutable array reference of type Ref{float32",
+    ),
     "twice": (
         lambda ox: (lambda r: ox.jit(lambda a, b: a[...] + b[...])(r, r))(ox.new_ref(1.0)),
-        "only one reference to a mutable array may be passed as an argument",
+        "only one reference to a mutable array may be passed as an argument.*for jit the mutable "
+        "array reference of type Ref{float32.*appeared at both a and b",
+    ),
+    "twice in a tree": (
+        lambda ox: (lambda r: ox.jit(lambda d: d["a"][...])({"a": r, "b": r}))(ox.new_ref(1.0)),
+        r"appeared at both d\['a'\] and d\['b'\]",
+    ),
+    "twice in a branch": (
+        lambda ox: (lambda r: ox.lax.cond(True, lambda a, b: a[...], lambda a, b: b[...], r, r))(
+            ox.new_ref(1.0)
+        ),
+        "for cond the mutable array reference of type Ref{float32.*appeared at both a and b",
+    ),
+    "twice in a custom_vjp": (
+        lambda ox: (lambda r: _identity(ox)(r, r))(ox.new_ref(1.0)),
+        "for custom_vjp.* the mutable array reference of type Ref{float32.*at both a and b",
+    ),
+    "an argument of a branch that is closed over": (
+        lambda ox: (lambda r: ox.lax.cond(True, lambda a: a[...] + r[...], lambda a: a[...], r))(
+            ox.new_ref(1.0)
+        ),
+        "for cond, a mutable array reference of type Ref{float32.* was both closed over and passed "
+        "as the argument a",
+    ),
+    "xs that are closed over": (
+        lambda ox: (lambda r: ox.lax.scan(lambda c, x: (c + r[0], x[...]), 0.0, r))(
+            ox.new_ref(ox.numpy.zeros(3))
+        ),
+        "for scan, a mutable array reference of type .* closed over and passed as the argument x",
     ),
     "an argument that is closed over": (
         lambda ox: (lambda r: ox.jit(lambda a: a[...] + r[...])(r))(ox.new_ref(1.0)),
@@ -312,7 +480,7 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda ox: (lambda r: ox.grad(lambda x: [r.__setitem__(..., x), x][1])(1.0))(
             ox.new_ref(0.0)
         ),
-        "performing a set/swap operation with a.*value",
+        "performing a set/swap operation with a differentiated value on a non-differentiated",
     ),
     "a mapped value": (
         lambda ox: (lambda r: ox.vmap(lambda x: r.__setitem__(..., x))(ox.numpy.arange(3.0)))(
@@ -335,15 +503,45 @@ def test_errors_of_references(name: str) -> None:
         call(ox)
 
 
-def test_a_built_program_has_no_references() -> None:
+def test_stages_report_the_arguments_of_the_function() -> None:
+    ref, closed = ox.new_ref(ox.numpy.zeros(2)), ox.new_ref(1.0)
+
+    def f(ref: Any, *, z: Any) -> Any:
+        ref[...] += z * closed[...]
+        return {"r": ref[0]}
+
+    traced = ox.jit(f).trace(ref, z=2.0)
+    lowered = traced.lower()
+    compiled = lowered.compile()
+    for stage in (traced, lowered, compiled):
+        assert stage.in_tree == ox.tree.structure(((0,), {"z": 0}))
+        assert stage.out_tree == ox.tree.structure({"r": 0})
+        assert [a.str_short() for a in ox.tree.leaves(stage.in_avals)] == [
+            "float32[2]",
+            "float32[]",
+        ]
+        assert stage.out_info["r"].shape == stage.out_avals["r"].shape == ()
+        assert len(ox.tree.leaves(stage.args_info)) == 2
+    assert compiled.output_shardings["r"] == ref.sharding
+    assert compiled.input_shardings[1]["z"] == ref.sharding
+    assert compiled.input_formats[1]["z"].sharding == ref.sharding
+    assert compiled.output_formats["r"].sharding == ref.sharding
+    assert compiled(ref, z=3.0)["r"] == 3
+    assert lowered.load(compiled.serialize())(ref, z=1.0)["r"] == 4
+    with pytest.raises(TypeError, match="compiled for an array, and called with Ref"):
+        compiled(ref, z=ox.new_ref(1.0))
+
+
+def test_places_of_cotangents() -> None:
+    _, pull_back = ox.vjp(lambda x, y: x * y, 2.0, 3.0)
     ref = ox.new_ref(0.0)
-    for call in (
-        lambda: ox.jit(lambda x: ref[...] + x).lower(1.0),
-        lambda: ox.jit(lambda r: r[...]).lower(ref),
-    ):
-        with pytest.raises(ox.errors.UnsupportedError, match="uses mutable references from out"):
-            call()
-    assert ox.jit(lambda x: ox.freeze(ox.new_ref(x))).lower(1.0).compile()(2.0) == 2
+    results = pull_back.with_refs(ref, ox.ad.DontWant())(1.0)
+    assert results == (ox.ad.GradRef(), ox.ad.DidntWant())
+    assert pull_back.with_refs(ox.ad.GradValue(), ref)(1.0) == (3, ox.ad.GradRef())
+    assert ref[...] == 5
+    for wrong in ((ref,), (ref, 1.0), (ref, ox.new_ref(ox.numpy.zeros(2)))):
+        with pytest.raises(ox.errors.TransformError, match="with_refs"):
+            pull_back.with_refs(*wrong)(1.0)
 
 
 def test_a_function_without_a_rule_for_references() -> None:

@@ -116,7 +116,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.ref.new_ref": ("memory_space kind", "options without effect"),
     "olympus.ref.set": ("idx", "an index"),
     "olympus.ref.swap": ("idx", "an index"),
-    "olympus.stages.StagedFunction.threaded": ("args kwargs", "trees"),
+    "olympus.stages.StagedFunction.referenced": ("args kwargs return", "trees"),
     "olympus.stages.Wrapped.lower": ("args kwargs", "trees"),
     "olympus.stages.Wrapped.trace": ("args kwargs", "trees"),
     "olympus.device_put": ("x device src donate may_alias return", "a tree"),

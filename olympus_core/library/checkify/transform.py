@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core.base import source
+from olympus_core.base import source, tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.context import switched
 from olympus_core.base.errors import UnsupportedError
@@ -36,7 +36,7 @@ from olympus_core.library.checkify.errors import (
     split,
     user_checks,
 )
-from olympus_core.transforms import data
+from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros_of
 from olympus_core.transforms.programs import staged
@@ -68,6 +68,8 @@ def checkify(
 
     @functools.wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        if references.exist() and (written := _with_references(f, errors, args, kwargs)):
+            return written
         leaves, in_tree = data.flatten_data((args, kwargs))
         out_tree: Any = None
 
@@ -92,6 +94,27 @@ def checkify(
         return error, out_tree.unflatten(outs[count:])
 
     return checked
+
+
+def _with_references(
+    f: Callable[..., Any],
+    errors: frozenset[ErrorCategory],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Error, Any] | None:
+    """Return the error and the result of `f`, and write its references; None if it has none."""
+    args, kwargs, passed = references.unboxed(args, kwargs, f, "checkify")
+    boxed = references.Boxed(f, list(passed), "checkify")
+    leaves, in_tree = tree.flatten((args, kwargs))
+    used = references.used_by([lambda a, k: boxed(*a, **k)], leaves, in_tree)
+    if not used and not passed:
+        return None
+    threaded = references.Threaded(boxed, used, "checkify")
+    error, (written, (last, result)) = checkify(threaded, errors)(threaded.values, *args, **kwargs)
+    threaded.write(written)
+    for reference, value in zip(passed.values(), last, strict=True):
+        reference.set_value(value)
+    return error, result
 
 
 class _Checked(NamedTuple):

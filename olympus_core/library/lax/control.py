@@ -182,7 +182,7 @@ def switch(
 def _branch(
     name: str, index: Any, functions: Sequence[Callable[..., _T]], operands: tuple[Any, ...]
 ) -> _T:
-    if references.exist() and (threaded := threading.of_branches(functions, operands)):
+    if references.exist() and (threaded := threading.of_branches(name, functions, operands)):
         functions, operands, write = threaded
         chosen: _T = write(_branch(name, index, functions, operands))
         return chosen
@@ -444,7 +444,7 @@ def _fold(
     of: Callable[..., Any] | None = None,
 ) -> tuple[_Carry, _Y]:
     """Run `scan` for the function `name`; `of` is the user's function that `f` calls."""
-    if references.exist() and (threaded := threading.of_fold(name, f, init, xs)):
+    if references.exist() and (threaded := threading.of_fold(name, f, init, xs, of or f)):
         f, init, xs, write = threaded
         end, ys = _fold(name, f, init, xs, length, reverse, unroll, of)
         folded: tuple[_Carry, _Y] = write(end, ys)

@@ -10,6 +10,7 @@ from typing import Any
 
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
+from olympus_core.base.source import function_name
 from olympus_core.transforms import references
 from olympus_core.transforms.references import Boxed, Threaded
 
@@ -26,25 +27,27 @@ def _mark(fun: Callable[..., Any]) -> Callable[..., Any]:
     return fun
 
 
-def of_fold(name: str, f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, ...] | None:
+def of_fold(
+    name: str, f: Callable[..., Any], init: Any, xs: Any, of: Callable[..., Any]
+) -> tuple[Any, ...] | None:
     """Return the step, the carry and the xs of a scan with references, and how to end it.
 
     None if the step uses no references.  Of a reference in `xs`, each step gets a row as one.
     """
     if _is_done(f):
         return None
-    references.check_result(name, init)
-    _, array_xs, passed = references.unboxed((), {"xs": xs})
-    array_xs = array_xs["xs"]
+    references.check_result(function_name(of), (init, None), name)
+    (init, array_xs), _, passed = references.unboxed((init, xs), {}, of, name)
     leaves, in_tree = tree.flatten((init, array_xs))
     carried = tree.structure(init).num_leaves
     avals = [get_aval(x) for x in leaves]
     avals = [a.without_axis(0) if i >= carried and a.shape else a for i, a in enumerate(avals)]
-    boxed = Boxed(f, [carried + i for i in passed])
+    boxed = Boxed(f, list(passed), name)
     used = references.used_by([boxed if passed else f], avals, in_tree)
     if not used and not passed:
         return None
-    threaded = Threaded(boxed, used)
+    references.check_closure(of, tree.structure(((init, array_xs), {})), passed, used, name)
+    threaded = Threaded(boxed, used, name)
 
     def step(carry: Any, x: Any) -> Any:
         values, (last, (inner, y)) = threaded(carry[0], carry[1], x)
@@ -65,12 +68,12 @@ def of_while(
     """Return the condition, the body and the carry of a loop with references, and how to end it."""
     if _is_done(body_fun):
         return None
-    references.check_result(name, init)
+    references.check_result(name, init, "while_loop")
     leaves, in_tree = tree.flatten((init,))
     used = references.used_by([cond_fun, body_fun], [get_aval(x) for x in leaves], in_tree)
     if not used:
         return None
-    body, condition = Threaded(body_fun, used), Threaded(cond_fun, used)
+    body, condition = Threaded(body_fun, used, "while_body"), Threaded(cond_fun, used)
 
     def step(carry: Any) -> Any:
         return body(*carry)
@@ -86,18 +89,21 @@ def of_while(
 
 
 def of_branches(
-    functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+    name: str, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> tuple[Any, ...] | None:
     """Return the branches and operands of a conditional with references, and how to end it."""
     if _is_done(functions[0]):
         return None
+    _, _, passed = references.unboxed(operands, {}, functions[0], name)
     leaves, in_tree = tree.flatten(references.static_references(operands))
     used = references.used_by(functions, leaves, in_tree)
-    if not used:
+    if passed:
+        _check_branches(name, functions, operands, passed)
+    elif not used:
         return None
 
     def branch(fun: Callable[..., Any]) -> Callable[..., Any]:
-        threaded = Threaded(fun, used)
+        threaded = Threaded(fun, used, name)
         return _mark(lambda values, arrays: threaded(values, *in_tree.unflatten(arrays)))
 
     first = Threaded(functions[0], used)
@@ -107,3 +113,17 @@ def of_branches(
         return result[1]
 
     return [branch(f) for f in functions], (first.values, leaves), end
+
+
+def _check_branches(
+    name: str,
+    functions: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
+    passed: dict[int, references.Reference],
+) -> None:
+    """Raise ArgumentError for a branch that closes over a reference among the operands."""
+    values, _, _ = references.unboxed(operands, {})
+    leaves, in_tree = tree.flatten(values)
+    for fun in functions:
+        used = references.used_by([Boxed(fun, list(passed), name)], leaves, in_tree)
+        references.check_closure(fun, tree.structure((values, {})), passed, used, name)
