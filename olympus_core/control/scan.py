@@ -17,6 +17,7 @@ import numpy as np
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.context import state
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.ir.dce_cse import restrict
 from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
@@ -399,7 +400,8 @@ class _Loop:
         self.body: Olympuspr = params["olympuspr"]
         self.length: int = params["length"]
         self.reverse: bool = params["reverse"]
-        self.unroll: int = max(1, min(params["unroll"], params["length"]))
+        is_symbolic = is_symbolic_dim(self.length)  # the last steps would not be known
+        self.unroll = 1 if is_symbolic else max(1, min(params["unroll"], self.length))
         self.n_consts: int = params["num_consts"]
         self.n_carry: int = params["num_carry"]
         self.y_avals = ctx.avals_out[self.n_carry :]

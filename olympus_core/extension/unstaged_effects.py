@@ -17,6 +17,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir import dynamic
 from olympus_core.primitives.elementwise.base import check_kinds
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class RngUniform(UserPrimitive):
         return shaped(params["shape"], low.dtype, low.weak_type and high.weak_type), frozenset()
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        sizes = mlir.constant(np.asarray(params["shape"], np.int64))
+        (aval,) = ctx.avals_out
+        sizes = dynamic.size_vector(aval.shape) if aval.is_symbolic else _constant(aval.shape)
         distribution = mlir.ir.Attribute.parse("#stablehlo<rng_distribution UNIFORM>")
         operation = mlir.op(
             "stablehlo.rng",
@@ -56,6 +58,10 @@ class RngUniform(UserPrimitive):
             {"rng_distribution": distribution},
         )
         return operation.results[0]
+
+
+def _constant(shape: Sequence[int]) -> Any:
+    return mlir.constant(np.asarray(shape, np.int64))
 
 
 class DceSink(UserPrimitive):

@@ -8,6 +8,7 @@ most common mistake of users, and this module raises the errors for it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -95,7 +96,7 @@ class Array:
 
     def _rows(self) -> Iterator[Array]:
         """Yield the elements along the first axis lazily: a block takes one or two operations."""
-        length = self.aval.shape[0]
+        length = operator.index(self.aval.shape[0])
         if length <= _BLOCK:
             yield from op.unstack(self, axis=0)
             return

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.avals import dimension, get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -28,6 +28,7 @@ from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.arithmetic import clip, maximum, minimum
+from olympus_core.library.numpy.elementwise.rounding import floor
 from olympus_core.library.numpy.elementwise.trigonometric import sin
 from olympus_core.library.numpy.indexing.taking import take
 from olympus_core.library.numpy.products.einsum import einsum
@@ -187,7 +188,7 @@ def _checked_shape(name: str, image: Array, shape: Sequence[int]) -> tuple[int, 
             f"{name}: shape must have length equal to the number of dimensions of the image; "
             f"{tuple(shape)} vs {image.shape}"
         )
-    return tuple(operator.index(n) for n in shape)
+    return tuple(map(dimension, shape))
 
 
 def scale_and_translate(
@@ -226,8 +227,8 @@ def scale_and_translate(
             f"dimensions, and got the shapes {factors.shape} and {offsets.shape}"
         )
     axes = dict[int, _Axis]()
-    for i, dimension in enumerate(spatial_dims):
-        d = canonical_axis(dimension, picture.ndim)
+    for i, spatial in enumerate(spatial_dims):
+        d = canonical_axis(spatial, picture.ndim)
         axes[d] = _Axis(picture.shape[d], sizes[d], factors[i], offsets[i])
     result: Array = _resampled(floats, axes, kind, antialias, precision)
     return result
@@ -236,8 +237,11 @@ def scale_and_translate(
 def _resize_to_nearest(image: Any, shape: tuple[int, ...]) -> Any:
     for d, (size, new_size) in enumerate(zip(image.shape, shape, strict=True)):
         if size != new_size:
-            centers = (np.arange(new_size, dtype=np.float32) + 0.5) * size / new_size
-            image = take(image, np.floor(centers.astype(np.float32)).astype(np.int32), axis=d)
+            is_symbolic = is_symbolic_dim(size) or is_symbolic_dim(new_size)
+            numbers = arange(new_size) if is_symbolic else np.arange(new_size)
+            centers = (numbers.astype(np.float32) + 0.5) * size / new_size
+            places = floor(centers) if is_symbolic else np.floor(centers.astype(np.float32))
+            image = take(image, places.astype(np.int32), axis=d)
     return image
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import dimension, get_aval
 from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -134,8 +133,9 @@ def _count(name: str, ids: Any, num_segments: int | None) -> int:
 
 
 def _number(name: str, option: str, value: Any, least: int) -> int:
+    number: int | None
     try:
-        number = operator.index(value)
+        number = dimension(value)
     except ConcretizationError:
         raise
     except TypeError:

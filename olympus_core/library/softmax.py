@@ -6,6 +6,7 @@ The greatest logit is subtracted before any exponential, so that nothing overflo
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -14,13 +15,14 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval
 from olympus_core.base.context import state
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple, keep_dims
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import choose, mask, operand, scalar
-from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
+from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert, promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
 from olympus_core.primitives.elementwise.conversion import real_p, stop_gradient_p
 from olympus_core.primitives.elementwise.logic import eq_p
@@ -193,7 +195,7 @@ def logsumexp(
     """
     a, b = (_floats("logsumexp", a), None) if b is None else promote_inexact(a, b)
     if b is not None:
-        b = broadcast_to(b, np.broadcast_shapes(get_aval(a).shape, get_aval(b).shape))
+        b = broadcast_to(b, broadcast_shapes(get_aval(a).shape, get_aval(b).shape))
         a = choose("logsumexp", eq_p.bind(b, scalar(0, get_aval(b).dtype)), -_INF, a)
     aval = get_aval(a)
     shape, is_complex = aval.shape, dtypes.kind(aval.dtype) == "c"
@@ -237,7 +239,9 @@ def logmeanexp(
     shape, dtype = get_aval(x).shape, get_aval(total).dtype
     axes = axis_tuple("logmeanexp", len(shape), axis)
     if where is None:
-        size = float(np.prod([shape[i] for i in axes], dtype=np.int64))
+        size = math.prod([shape[i] for i in axes])
+        if is_symbolic_dim(size):
+            return sub_p.bind(total, log_p.bind(scalar(size, dtype)))
         with np.errstate(divide="ignore"):
             return sub_p.bind(total, scalar(np.log(size), dtype))
     count = _sum(convert(mask("logmeanexp", where, shape), dtype), axes)

@@ -20,6 +20,7 @@ from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir import dynamic
 from olympus_core.primitives.elementwise.base import at_front, reshape
 from olympus_core.primitives.threefry import UINT32, emit_hash
 
@@ -252,11 +253,13 @@ class RngBitGenerator(MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
-        algorithm = _algorithm_attribute(_ALGORITHMS[params["algorithm"]])
-        operation = mlir.op(
-            "stablehlo.rng_bit_generator", types, operands, {"rng_algorithm": algorithm}
-        )
-        return list(operation.results)
+        attributes = {"rng_algorithm": _algorithm_attribute(_ALGORITHMS[params["algorithm"]])}
+        name, inputs = "stablehlo.rng_bit_generator", [*operands]
+        if ctx.avals_out[1].is_symbolic:
+            attributes["call_target_name"] = mlir.string_attr("stablehlo.dynamic_rng_bit_generator")
+            name = "stablehlo.custom_call"
+            inputs.append(dynamic.size_vector(params["shape"]))
+        return list(mlir.op(name, types, inputs, attributes).results)
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         text = operation.text("rng_algorithm")

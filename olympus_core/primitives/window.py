@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.errors import ShapeError, TransformError
 from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered, along_axes, most_common
@@ -397,8 +397,8 @@ def _are_tiles(shape: Shape, params: dict[str, Any]) -> bool:
         and sizes[-1:] == (1,)
         and {*params["base_dilation"], *params["window_dilation"]} <= {1}
         and not any(itertools.chain(*params["padding"]))
-        and math.prod(shape) >= _MANY
-        and all(n >= size for n, size in zip(shape, sizes, strict=True))
+        and known_at_least(math.prod(shape), _MANY)
+        and all(known_at_least(n, size) for n, size in zip(shape, sizes, strict=True))
     )
 
 

@@ -181,10 +181,14 @@ class SymbolicDim:
 
     def __mul__(self, other: Any) -> Any:
         x = self._other(other, "mul")
+        if isinstance(other, list | tuple | str | bytes):
+            raise self._constant(" (a number of repetitions)")
         return self._array() * other if x is None else self._times(x)
 
     def __rmul__(self, other: Any) -> Any:
         x = self._other(other, "mul")
+        if isinstance(other, list | tuple | str | bytes):
+            raise self._constant(" (a number of repetitions)")
         return other * self._array() if x is None else self._times(x)
 
     def _times(self, x: SymbolicDim | int) -> SymbolicDim | int:

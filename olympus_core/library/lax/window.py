@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core.base.avals import Shape, get_aval
-from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.avals import Shape, dimension, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
 from olympus_core.base.errors import PaddingNameError, ShapeError
 from olympus_core.ir.primitive import Primitive
 from olympus_core.library.lax.reduction import Combiner
@@ -68,7 +68,7 @@ def padtype_to_pads(
         )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max(0, (-(-size // stride) - 1) * stride + window - size)
+        total = max_dim((-(-size // stride) - 1) * stride + window - size, 0)
         small, large = total // 2, total - total // 2
         pads.append((small, large) if name == "SAME" else (large, small))
     return pads
@@ -85,7 +85,7 @@ def pads_of(
     """Return padding by name or by pairs as pairs of ints; a name refers to the dilated sizes."""
     if not isinstance(padding, str):
         try:
-            return tuple([(int(low), int(high)) for low, high in padding])
+            return tuple([(dimension(low), dimension(high)) for low, high in padding])
         except (TypeError, ValueError):
             raise ShapeError(
                 f"padding is a name or a pair (low, high) for each axis, and not {padding!r}"

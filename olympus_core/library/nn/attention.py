@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
@@ -241,7 +242,9 @@ def dot_product_attention(
     elif window is not None:
         left, right = window  # a list is allowed too
         window = (left, right)
-    scale = float(1 / np.sqrt(query.shape[3])) if scale is None else scale
+    if scale is None:
+        width = query.shape[3]
+        scale = (width * 1.0) ** -0.5 if is_symbolic_dim(width) else float(1 / np.sqrt(width))
     options: dict[str, Any] = {"is_causal": is_causal, "window": window}
     operands = query, key, value, bias, mask, lengths, scale
     result = _attend(*operands, **options, with_residual=return_residual)

@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
 from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -138,8 +139,9 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     if order == 0:
         return asarray(p)
     p = _coefficients("polyder", p)
-    powers = np.arange(shape_of(p)[0] - 1, order - 1, -1)
-    factors = np.ones(len(powers))
+    degree = shape_of(p)[0] - 1
+    powers: Any = (arange if is_symbolic_dim(degree) else np.arange)(degree, order - 1, -1)
+    factors = powers * 0.0 + 1.0
     for k in range(order):
         factors = factors * (powers - k)
     result: Array = asarray(p)[:-order] * convert(factors, get_aval(p).dtype)
@@ -194,11 +196,25 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
             "poly needs a vector of zeros or a square matrix that is not empty, and got "
             f"{zeros_.aval.long_name()}"
         )
+    if is_symbolic_dim(zeros_.shape[0]):
+        return _poly_by_scan(zeros_)
     result = ones((1,), zeros_.dtype)
     for i in range(zeros_.shape[0]):
         result = convolve(
             result, concatenate([ones((1,), zeros_.dtype), -zeros_[i : i + 1]]), precision="highest"
         )
+    return result
+
+
+def _poly_by_scan(zeros_: Any) -> Array:
+    """Return the polynomial with these zeros, whose number is symbolic."""
+
+    def times(coefficients: Any, zero: Any) -> tuple[Any, None]:
+        shifted = concatenate([coefficients[:1] * 0, coefficients[:-1]])
+        return coefficients - zero * shifted, None
+
+    first = zeros((zeros_.shape[0] + 1,), zeros_.dtype).at[0].set(1)
+    result: Array = scan(times, first, zeros_)[0]
     return result
 
 
@@ -218,15 +234,15 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 @composite()
 def _divided(u: Any, v: Any) -> tuple[Array, Array]:
     steps = u.shape[0] - v.shape[0] + 1
-    quotient = zeros((max(steps, 1),), u.dtype)
+    quotient = zeros((max_dim(steps, 1),), u.dtype)
+    places: Any = (arange if is_symbolic_dim(v.shape[0]) else np.arange)(v.shape[0])
 
     def step(k: Any, pair: Any) -> Any:
         q, rest = pair
         factor = rest[k] / v[0]
-        here = k + np.arange(v.shape[0])
-        return q.at[k].set(factor), rest.at[here].add(-factor * v)
+        return q.at[k].set(factor), rest.at[k + places].add(-factor * v)
 
-    result: tuple[Array, Array] = fori_loop(0, max(steps, 0), step, (quotient, u))
+    result: tuple[Array, Array] = fori_loop(0, max_dim(steps, 0), step, (quotient, u))
     return result
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import as_sequence
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -30,6 +31,8 @@ from olympus_core.library.numpy.fft.transforms import ifft as fft_ifft
 from olympus_core.library.numpy.indexing.taking import take
 from olympus_core.library.numpy.manipulation.padding import pad
 from olympus_core.library.numpy.manipulation.shapes import reshape
+from olympus_core.library.numpy.sorting.searching import where
+from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.promotion import check_arrays, promote_inexact
 
 
@@ -66,13 +69,16 @@ def _along(values: Any, x: Any, axis: int) -> Any:
 
 def _order(n: int) -> Any:
     """Return the indices of the even elements, and of the odd ones in reverse order."""
+    if is_symbolic_dim(n):
+        k = arange(n)
+        return where(2 * k < n, 2 * k, 2 * (n - k) - 1)
     return np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
 
 
 def _scale(x: Any, axis: int) -> Any:
     """Return the factors of an orthonormal transform."""
     n = x.shape[axis]
-    factors = np.where(np.arange(n) == 0, 4, 2) * n
+    factors = where(arange(n) == 0, 4, 2) * n
     return sqrt(_along(asarray(factors, x.dtype), x, axis))
 
 
@@ -93,7 +99,9 @@ def _inverse(x: Any, axis: int, norm: str | None) -> Any:
     coefficients = x / scale if norm == "ortho" else x / scale**2
     spectrum = coefficients / _turn(x, axis) * 2 * x.shape[axis]
     permuted = real(fft_ifft(spectrum, axis=axis))
-    return take(permuted, np.argsort(_order(x.shape[axis])), axis=axis)
+    order = _order(x.shape[axis])
+    back = np.argsort(order) if isinstance(order, np.ndarray) else argsort(order)
+    return take(permuted, back, axis=axis)
 
 
 _Transform = Callable[[Any, int, "str | None"], Any]

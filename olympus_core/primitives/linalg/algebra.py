@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim, symbolic_slice
 from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import (
     elementwise_constant,
@@ -154,12 +155,20 @@ def inverse_differences(w: Any, like: Any) -> Any:
 def block(x: Any, rows: slice = slice(None), columns: slice = slice(None)) -> Any:
     """Return a block of matrices, by slices of rows and columns without steps."""
     shape = shape_of(x)
-    bounds = [r.indices(n)[:2] for r, n in zip((rows, columns), shape[-2:], strict=True)]
+    bounds = [_bounds(r, n) for r, n in zip((rows, columns), shape[-2:], strict=True)]
     starts = (*(0 for _ in shape[:-2]), *(b[0] for b in bounds))
     limits = (*shape[:-2], *(b[1] for b in bounds))
     if limits == shape and not any(starts):
         return x
     return op.slice(x, start_indices=starts, limit_indices=limits, strides=None)
+
+
+def _bounds(index: slice, length: Any) -> tuple[Any, Any]:
+    """Return the first index of a slice and the one after its last."""
+    if any(map(is_symbolic_dim, (length, index.start, index.stop))):
+        start, size, _ = symbolic_slice(index, length)
+        return start, start + size
+    return index.indices(length)[:2]
 
 
 def join(a: Any, b: Any, *, axis: int) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import LoweringError, TransformError
 from olympus_core.ir.primitive import MultipleResults
 from olympus_core.mlir import bindings as mlir
@@ -86,6 +87,12 @@ class Hessenberg(CondensedForm):
     def emit(self, ctx: LoweringContext, operands: Sequence[Any], **params: Any) -> list[Any]:
         a = ctx.avals_in[0].strip_weak()
         size = a.shape[-1]
+        if is_symbolic_dim(size):
+            raise LoweringError(
+                f"hessenberg of matrices of the symbolic size {size}, which LAPACK takes as a "
+                "constant",
+                hint="give the matrices a fixed size, and leave the other axes symbolic",
+            )
         options = {"low": mlir.parsed_attr("1 : i32"), "high": mlir.parsed_attr(f"{size} : i32")}
         outs = (*ctx.avals_out, status(a.shape[:-2]))
         return lapack("gehrd", operands, ((a,), outs), options)

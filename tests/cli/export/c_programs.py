@@ -76,6 +76,16 @@ def require(*tools: str) -> None:
             pytest.skip(f"{tool} is not installed")
 
 
+def require_sanitizers(compiler: str) -> None:
+    """Skip the test if the libraries of the sanitizers are not installed for a compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "empty.c")
+        source.write_text("int main(void) { return 0; }\n")
+        command = [compiler, *SANITIZERS, str(source), "-o", f"{folder}/empty"]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip(f"{compiler} cannot link the sanitizers")
+
+
 def run(*command: str | Path, cwd: Path | None = None, code: int = 0) -> str:
     """Run a command, check its exit code, and return what it wrote."""
     result = subprocess.run(

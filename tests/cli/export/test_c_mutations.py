@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,15 @@ import pytest
 
 import olympus
 from olympus import artifact
-from tests.cli.export.c_programs import SANITIZERS, build, export, run, save_bundle
+from tests.cli.export.c_programs import (
+    COMPILERS,
+    SANITIZERS,
+    build,
+    export,
+    require_sanitizers,
+    run,
+    save_bundle,
+)
 
 
 class Harness(NamedTuple):
@@ -25,11 +34,16 @@ def twice(path: Path, rows: int) -> Path:
     return save_bundle(path, lambda x: x + x, olympus.ShapeDtypeStruct((rows,), "float32"))
 
 
-@pytest.fixture(scope="module", params=["one program", "several numbers of rows"])
+PROGRAMS = "one program", "several numbers of rows"
+
+
+@pytest.fixture(scope="module", params=itertools.product(PROGRAMS, COMPILERS), ids=" by ".join)
 def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Harness:
+    program, compiler = request.param
+    require_sanitizers(compiler)
     folder = tmp_path_factory.mktemp("mutations")
     bundle = folder / "f.olympus"
-    if request.param == "one program":
+    if program == "one program":
         parts = [twice(bundle, 2)]
     else:
         by_rows = {rows: twice(folder / f"{rows}.olympus", rows) for rows in (1, 4)}
@@ -38,7 +52,8 @@ def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         parts = [*by_rows.values()]
     exported = export(bundle, folder / "c")
     shutil.copy(Path(__file__).with_name("mutations.c"), exported)
-    return Harness(build(exported, *SANITIZERS, main="mutations.c"), bundle, parts)
+    executable = build(exported, *SANITIZERS, compiler=compiler, main="mutations.c")
+    return Harness(executable, bundle, parts)
 
 
 @pytest.mark.parametrize(

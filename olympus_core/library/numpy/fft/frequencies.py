@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base import dtypes
+from olympus_core.base.avals import dimension
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -22,9 +22,9 @@ from olympus_core.xla import Device
 
 
 def _frequencies(
-    name: str, n: int, first: int, last: int, d: Any, dtype: Any, device: Any
+    name: str, n: int, first: int, count: int, d: Any, dtype: Any, device: Any
 ) -> Array:
-    size = operator.index(n)
+    size = dimension(n)
     if size <= 0:
         raise ArgumentError(f"{name} needs a window of one sample or more, and got {n}")
     _, spacing = operand(name, d)
@@ -33,7 +33,8 @@ def _frequencies(
     wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
     computed = dtypes.to_inexact(wanted)
     step = reshape(asarray(d, dtype=computed), ()) * size
-    frequencies = convert(arange(first, last, dtype=computed) / step, wanted)
+    numbers = arange(count, dtype=computed) + first
+    frequencies = convert(numbers / step, wanted)
     return placed(frequencies, device)
 
 
@@ -49,7 +50,7 @@ def fftfreq(
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    frequencies = _frequencies("fftfreq", n, -(n // 2), (n + 1) // 2, d, dtype, None)
+    frequencies = _frequencies("fftfreq", n, -(n // 2), n, d, dtype, None)
     return placed(ifftshift(frequencies), device)
 
 

@@ -7,11 +7,11 @@ zeros to the requested lengths, transform, scale, and move the axes back.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import dimension, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -22,6 +22,7 @@ from olympus_core.library.lax.fft import fft as lax_fft
 from olympus_core.library.lax.slicing import pad
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.complex import conjugate
+from olympus_core.library.numpy.fft.products import transformed_by_products
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
@@ -30,20 +31,21 @@ _FORWARD = (FftType.FFT, FftType.RFFT)
 _MAX_AXES = 3  # the largest number of axes that XLA transforms in one operation
 
 
-def _scale_factor(name: str, kind: FftType, lengths: Sequence[int], norm: str | None) -> float:
+def _scale_factor(name: str, kind: FftType, lengths: Sequence[int], norm: str | None) -> Any:
     """Return the scale factor that `norm` gives a transform of `lengths`; None is "backward"."""
-    count = math.prod(lengths) or 1
-    forward = {None: 1.0, "backward": 1.0, "ortho": 1 / math.sqrt(count), "forward": 1 / count}
+    count: Any = math.prod(lengths) or 1
+    root = (count * 1.0) ** 0.5 if is_symbolic_dim(count) else math.sqrt(count)
+    forward = {None: 1.0, "backward": 1.0, "ortho": 1 / root, "forward": 1 / count}
     if norm not in forward:
         raise ArgumentError(f"{name} has the norms backward, ortho and forward, and got {norm!r}")
-    back = {None: 1.0, "backward": 1.0, "ortho": math.sqrt(count), "forward": float(count)}
+    back = {None: 1.0, "backward": 1.0, "ortho": root, "forward": count * 1.0}
     return (forward if kind in _FORWARD else back)[norm]
 
 
 def _lengths(name: str, s: Any) -> tuple[int, ...] | None:
     if s is None:
         return None
-    lengths = tuple(map(operator.index, s))
+    lengths = tuple(map(dimension, s))
     if any(n <= 0 for n in lengths):
         raise ShapeError(f"{name} needs lengths of one sample or more, and got {lengths}")
     return lengths
@@ -51,6 +53,8 @@ def _lengths(name: str, s: Any) -> tuple[int, ...] | None:
 
 def _transform_last_axes(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
     """Transform the last `len(lengths)` axes of `x`, without scaling."""
+    if any(map(is_symbolic_dim, lengths)):
+        return transformed_by_products(x, kind, lengths)
     if len(lengths) <= _MAX_AXES:
         return lax_fft(x, kind, lengths)
     # a real transform has real values along one axis: the first one of all, or the last
@@ -85,7 +89,8 @@ def _pad_and_transform(
         widths = [(0, n - m, 0) for m, n in zip(have, wanted, strict=True)]
         x = pad(x, convert(0, x.dtype), [*((0, 0, 0),) * (x.ndim - len(axes)), *widths])
     out, factor = _transform_last_axes(x, kind, s), _scale_factor(name, kind, s, norm)
-    scaled = out if factor == 1 else out * convert(factor, get_aval(out).dtype)
+    is_one = isinstance(factor, float) and factor == 1
+    scaled = out if is_one else out * convert(factor, get_aval(out).dtype)
     return moveaxis(scaled, ends, axes)
 
 

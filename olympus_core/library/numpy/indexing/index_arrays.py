@@ -10,13 +10,14 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import as_sequence, dimension, get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
 from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.grids import along
-from olympus_core.library.numpy.creation.matrices import check_sizes
+from olympus_core.library.numpy.creation.matrices import check_sizes, tri
 from olympus_core.library.numpy.sorting.searching import nonzero
 from olympus_core.library.operands import choose, operand
 from olympus_core.primitives.shape import iota_p
@@ -46,12 +47,29 @@ def _positions(mask: Any) -> tuple[Array, ...]:
     return tuple(asarray(i.astype(wanted)) for i in np.nonzero(mask))
 
 
+def _symbolic_positions(n: Any, k: int, m: Any, *, is_upper: bool) -> tuple[Array, ...]:
+    """Return the positions in a triangle of an n x m matrix of symbolic size."""
+    m, diagonal = n if m is None else m, k - 1 if is_upper else k
+
+    def sum_up_to(number: Any) -> Any:
+        positive = max_dim(number, 0)
+        return positive * (positive + 1) // 2
+
+    # row i has min(max(i + 1 + diagonal, 0), m) elements
+    lower = sum_up_to(n + diagonal) - sum_up_to(diagonal)
+    lower -= sum_up_to(n + diagonal - m) - sum_up_to(diagonal - m)
+    mask = tri(n, m, diagonal, dtype=bool)
+    return nonzero(~mask if is_upper else mask, size=n * m - lower if is_upper else lower)
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Return (rows, columns) of the elements on and below diagonal `k` of an n x m matrix.
 
     >>> tril_indices(2)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
+    if is_symbolic_dim(n) or is_symbolic_dim(m):
+        return _symbolic_positions(n, k, m, is_upper=False)
     return _positions(np.tri(n, n if m is None else m, k, dtype=bool))
 
 
@@ -61,6 +79,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     >>> triu_indices(2)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
+    if is_symbolic_dim(n) or is_symbolic_dim(m):
+        return _symbolic_positions(n, k, m, is_upper=True)
     return _positions(~np.tri(n, n if m is None else m, k - 1, dtype=bool))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.dimensions.expression import is_symbolic_dim, symbolic_slice
 from olympus_core.base.errors import ConcretizationError, IndexingError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
@@ -17,6 +17,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.numpy.creation.array import array, asarray
 from olympus_core.library.numpy.creation.fills import ones, zeros
+from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise.arithmetic import clip
 from olympus_core.library.numpy.indexing.reading import getitem
 from olympus_core.library.numpy.manipulation.joining import concatenate
@@ -36,6 +37,32 @@ def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
     if axis is None:
         return ravel(arr), 0
     return asarray(arr), canonical_axis(axis, aval.ndim)
+
+
+def _distinct(obj: Any, length: Any) -> Array:
+    """Return different indices of an axis of symbolic length, of a slice or of known indices.
+
+    Raises InconclusiveDimensionOperation if the length may be too small for them, and
+    ConcretizationError if two may be equal.
+    """
+    if isinstance(obj, slice):
+        start, count, step = symbolic_slice(obj, length)
+        indices: Array = arange(count) * step + start
+        return indices
+    index = np.unique(np.asarray(obj))
+    if index.dtype.kind not in "iu":
+        raise ConcretizationError(
+            f"delete needs integers along an axis of the symbolic length {length}, not {index}"
+        )
+    if index.size and index[0] < 0 <= index[-1]:
+        raise ConcretizationError(
+            f"delete cannot know if two of the indices {index} are equal: the length of the axis "
+            f"is the symbolic {length}",
+            hint="count all of them from the start, or all from the end",
+        )
+    if index.size and length < max(index[-1] + 1, -index[0]):
+        raise IndexingError(f"delete got an index that is out of bounds for length {length}")
+    return asarray(index)
 
 
 @structural()
@@ -61,6 +88,8 @@ def delete(
         # the least length of an axis is 1
         rest = slice(1, None) if obj == 0 else slice(None, -1)
         return getitem(a, (*here, rest))
+    if is_symbolic_dim(length) and not isinstance(obj, Tracer):
+        return _deleted(a, place, _distinct(obj, length))
     if isinstance(obj, slice):
         obj = np.arange(length)[obj]
     if not isinstance(obj, Tracer):
@@ -75,10 +104,16 @@ def delete(
             f"delete cannot know the number of remaining elements: the indices are {obj.origin()}",
             hint="pass assume_unique_indices=True if no index occurs twice",
         )
-    deleted = ravel(choose("delete", obj < 0, obj + length, obj))
+    return _deleted(a, place, obj)
+
+
+def _deleted(a: Any, axis: int, indices: Any) -> Array:
+    """Return the array without the elements at different indices along an axis."""
+    length = a.shape[axis]
+    deleted = ravel(choose("delete", indices < 0, indices + length, indices))
     is_deleted = zeros((length,), bool).at[deleted].set(True, mode="drop")
     (remaining,) = (~is_deleted).nonzero(size=length - deleted.size)
-    return getitem(a, (*here, remaining))
+    return getitem(a, (slice(None),) * axis + (remaining,))
 
 
 @structural(0, 2)

@@ -75,7 +75,8 @@ def repeat(
     if (isinstance(count, int) or is_symbolic_dim(count)) and total_repeat_length is None:
         return _each(x, count, place)
     length = shape_of(x)[place]
-    if not isinstance(repeats, Tracer):
+    is_symbolic = is_symbolic_dim(length) or is_symbolic_dim(total_repeat_length)
+    if not (isinstance(repeats, Tracer) or is_symbolic):
         counts = np.broadcast_to(np.ravel(np.asarray(repeats)), (length,))
         index = np.repeat(np.arange(length, dtype=_INT32), counts)
         if total_repeat_length is not None:
@@ -83,10 +84,16 @@ def repeat(
         return getitem(x, (slice(None),) * place + (index,))
     if total_repeat_length is None:
         raise ConcretizationError(
-            f"repeat cannot know its length while tracing: `repeats` is {repeats.origin()}",
+            f"repeat cannot know its length while tracing: `repeats` is {_origin(repeats)}",
             hint="pass total_repeat_length=, or make `repeats` static",
         )
     return _dynamic_repeat(x, repeats, place, total_repeat_length)
+
+
+def _origin(repeats: Any) -> str:
+    if isinstance(repeats, Tracer):
+        return repeats.origin()
+    return "an array, and the axis has a symbolic length"
 
 
 def _each(a: Any, count: int, axis: int) -> Array:

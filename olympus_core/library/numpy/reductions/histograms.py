@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.avals import dimension, get_aval, shape_of
 from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -69,7 +69,7 @@ def bincount(
             )
         length = max(least, int(np.max(np.asarray(x))) + 1 if aval.size else 0)
     else:
-        length = operator.index(length)
+        length = dimension(length)
     values = ones_like(x, dtype="int32") if weights is None else asarray(weights)
     return _counted(asarray(x), values, length)
 
@@ -104,7 +104,7 @@ def digitize(
 def _digitized(x: Any, bins: Any, *, right: bool, method: str) -> Array:
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side=side, method=method)
-    falling = len(bins) - searchsorted(flip(bins), x, side=side, method=method)
+    falling = shape_of(bins)[0] - searchsorted(flip(bins), x, side=side, method=method)
     return choose("digitize", bins[-1] >= bins[0], rising, falling)
 
 

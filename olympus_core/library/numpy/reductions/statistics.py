@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TraceError
 from olympus_core.ir.tracer import Array
@@ -232,7 +233,10 @@ def _normalizer(
 ) -> Any:
     """Return the number of elements minus the correction; NaN if that is not positive."""
     size = math.prod([shape[i] for i in axes])
-    if where is None and not isinstance(correction, Array):
+    is_known = not isinstance(correction, Array)
+    if is_symbolic_dim(size):
+        is_known = isinstance(correction, int) and known_at_least(size, correction + 1)
+    if where is None and is_known:
         number = size - correction
         return scalar(number if number > 0 else math.nan, dtype)
     count = scalar(size, dtype) if where is None else count_of(where, shape, axes, dtype, False)

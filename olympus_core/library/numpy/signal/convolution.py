@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_core.base.avals import shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -63,7 +64,10 @@ def convolve(
     Array([1., 3., 2.], dtype=float32)
     """
     a, v = _vectors("convolve", a, v, mode)
-    if shape_of(a)[0] < shape_of(v)[0]:
+    lengths = shape_of(a)[0], shape_of(v)[0]
+    # in the mode "full" the order does not matter
+    is_compared = mode != "full" or not any(map(is_symbolic_dim, lengths))
+    if is_compared and lengths[0] < lengths[1]:
         a, v = v, a
     return _sliding(a, flip(v), mode, precision, preferred_element_type)
 

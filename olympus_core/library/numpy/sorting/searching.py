@@ -13,11 +13,14 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.dimensions.shapes import symbolic_dim_bounds
 from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import keep_dims, one_axis
 from olympus_core.library.composite import composite
+from olympus_core.library.lax.control import scan
 from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full, zeros
@@ -326,13 +329,21 @@ def _by_halves(a: Any, v: Any, after: bool) -> Array:
     """Jump by descending powers of two, each if the skipped element precedes the value."""
     length = get_aval(a).shape[0]
     place = broadcast_to(scalar(0, _INT32), v.shape)
-    jump = 1 << max(length.bit_length() - 1, 0)
-    while jump and length:
+
+    def moved(place: Any, jump: Any) -> Any:
         ahead = place + jump
         last = read(a, ahead - 1, mode="clip", wrap_negative_indices=False)
         fits = and_p.bind(_precedes(last, v, after), le_p.bind(ahead, scalar(length, _INT32)))
-        place = choose("searchsorted", fits, ahead, place)
-        jump >>= 1
+        return choose("searchsorted", fits, ahead, place)
+
+    most = int(min(symbolic_dim_bounds(length)[1], np.iinfo(_INT32).max))
+    jumps = [1 << i for i in reversed(range(most.bit_length()))]
+    if is_symbolic_dim(length):
+        result: Array
+        result, _ = scan(lambda p, jump: (moved(p, jump), None), place, np.array(jumps, _INT32))
+        return result
+    for jump in jumps:
+        place = moved(place, jump)
     return place
 
 

@@ -7,7 +7,6 @@ trace the caller specifies it by `size`.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, overload
 
@@ -15,7 +14,8 @@ import numpy as np
 
 from olympus_core.arrays.device_array import array_to_numpy, put_array
 from olympus_core.base import dtypes
-from olympus_core.base.avals import shape_of
+from olympus_core.base.avals import dimension, shape_of
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -153,7 +153,7 @@ def unique(
     else:
         if not aval.size and size and fill_value is None:
             raise ShapeError("unique of an empty array needs a fill_value if size is above 0")
-        results = _sized(ar, requested, axis, equal_nan, operator.index(size), fill_value)
+        results = _sized(ar, requested, axis, equal_nan, dimension(size), fill_value)
     return results if len(results) > 1 else results[0]
 
 
@@ -329,7 +329,7 @@ def _isin(element: Any, test_elements: Any, *, invert: bool, method: str) -> Arr
     y = ravel(y)
     if not y.size:
         return full(x.shape, invert, bool)
-    is_few = method == "auto" and y.size <= _FEW
+    is_few = method == "auto" and not known_at_least(y.size, _FEW + 1)
     if method == "compare_all" or is_few or dtypes.kind(y.dtype) == "c":
         is_member = any_of(x[..., None] == y, axis=-1)
     else:

@@ -10,6 +10,7 @@ from typing import Literal, overload
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import min_dim
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
@@ -86,7 +87,7 @@ def lu(
            [0., 1.]], dtype=float32)
     """
     a = inexact("lu", a)
-    k = min(shape_of(a)[-2:])
+    k = min_dim(*shape_of(a)[-2:])
     factors, _, order = linalg.lu(a)
     low = block(factors, columns=slice(k))
     low = op.add(triangle(low, lower=True, strict=True), eye(low))

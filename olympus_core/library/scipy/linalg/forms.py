@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -19,6 +20,7 @@ from olympus_core.library.lax.slicing import dynamic_slice_in_dim, dynamic_updat
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.matrices import diagonal, eye, triu
+from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.complex import conj, real
 from olympus_core.library.numpy.elementwise.exponential import sqrt
@@ -149,7 +151,9 @@ def _by_columns(t: Any, diagonal_of: Callable[[Any], Any], column: Column) -> An
     """
     size = shape_of(t)[-1]
     values = diagonal_of(diagonal(t))
-    index = np.arange(size)
+    is_symbolic = is_symbolic_dim(size)
+    index = arange(size) if is_symbolic else np.arange(size)
+    is_diagonal = index[:, None] == index
 
     def step(j: Any, f: Any) -> Any:
         matrix, right, shift = column(j, f, values)
@@ -157,13 +161,13 @@ def _by_columns(t: Any, diagonal_of: Callable[[Any], Any], column: Column) -> An
         block = where(inside[:, None] & inside[None, :], matrix, 0)
         on_diagonal = where(inside, diagonal(matrix) + shift, 1)
         on_diagonal = where(on_diagonal == 0, 1, on_diagonal)
-        system = where(np.eye(size, dtype=bool), on_diagonal[None, :], block)
+        system = where(is_diagonal, on_diagonal[None, :], block)
         right = where(inside, right, 0)[:, None]
         solved = linalg.triangular_solve(system, right, left_side=True, lower=False)[:, 0]
         return f.at[:, j].add(where(inside, solved, 0))
 
-    start = where(np.eye(size, dtype=bool), values[None, :], 0)
-    return fori_loop(1, size, step, start) if size > 1 else start
+    start = where(is_diagonal, values[None, :], 0)
+    return fori_loop(1, size, step, start) if is_symbolic or size > 1 else start
 
 
 def _conjugated(z: Any, f: Any) -> Any:

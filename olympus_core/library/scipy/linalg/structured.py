@@ -21,6 +21,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import pad
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import ones_like, zeros, zeros_like
+from olympus_core.library.numpy.creation.matrices import eye
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.manipulation.joining import concatenate
 from olympus_core.library.operands import operand
@@ -122,7 +123,7 @@ def circulant(c: ArrayLike) -> Array:
 def _with_subdiagonal(first: Any, below: Any) -> Array:
     """Return matrices with a given first row and subdiagonal, and zeros elsewhere."""
     n = shape_of(first)[-1]
-    low = below[..., None] * asarray(np.eye(n - 1, n)).astype(get_aval(below).dtype)
+    low = below[..., None] * eye(n - 1, n, dtype=get_aval(below).dtype)
     return concatenate([first[..., None, :], low], axis=-2)
 
 

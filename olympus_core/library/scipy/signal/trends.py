@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -60,13 +61,15 @@ def detrend(
     if type == "constant":
         return x - mean(x, axis, keepdims=True)
     n = x.shape[axis]
+    front = moveaxis(x, axis, 0)
+    columns = reshape(front, (n, -1))
+    if is_symbolic_dim(n) and not np.any(bp):
+        return moveaxis(reshape(_without_line(columns), front.shape), 0, axis)
     points = np.unique(np.r_[0, np.asarray(bp), n])
     if points[0] < 0 or points[-1] > n:
         raise ArgumentError(
             "Breakpoints must be non-negative and less than length of data along given axis."
         )
-    front = moveaxis(x, axis, 0)
-    columns = reshape(front, (n, -1))
     parts = [
         _without_line(columns[int(start) : int(end)]) for start, end in itertools.pairwise(points)
     ]
