@@ -5,11 +5,10 @@ from olympus_bundle.regular_file import open_regular as open_regular
 from olympus_core.base.json_records import Forms as Forms
 from olympus_core.base.json_records import Number as Number
 from olympus_core.base.json_records import check_keys as check_keys
-from olympus_core.base.json_records import field_types as field_types
 from olympus_core.base.json_records import form as form
 from olympus_core.base.json_records import form_of as form_of
-from olympus_core.base.json_records import is_record as is_record
 from olympus_core.base.json_records import number as number
+from olympus_core.base.json_records import remember_types as remember_types
 from olympus_core.base.json_records import to_data as to_data
 from olympus_core.base.json_records import typed as typed
 from olympus_core.base.json_schema import SCHEMA_DIALECT as SCHEMA_DIALECT

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import gc
 import importlib
+import pkgutil
 import sys
+import time
 from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
 
 import olympus
 from olympus.artifact import COMPILERS, Host, compiler_versions
-from olympus.files import field_types, is_record
-from olympus_cli.builder.freshness.inputs import importable_names
+from olympus.files import remember_types
+from olympus.stages import driver_digest
+from olympus_cli.builder.freshness.inputs import TICK, importable_names, status_of
+from olympus_cli.builder.manifest import Manifest
+from olympus_cli.builder.outcome import Outcome
 from olympus_cli.faults.user_modules import mark_modules
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
@@ -51,6 +55,20 @@ def prepare_for(specs: Iterable[TargetSpec]) -> None:
         folders = {*sys.path, *(str(x) for spec in specs for x in (spec.root, *spec.python_path))}
         for folder in folders:
             importable_names(folder)  # kept if it does not change
+            _list_for_imports(folder)
+
+
+def _list_for_imports(folder: str) -> None:
+    """Let Python list a folder of the import path; it lists it again if the folder's time changes.
+
+    A folder that has just changed may change again without another time, so it is not listed.
+    """
+    status = status_of(folder)
+    if status is None or max(status[1:3]) > time.time_ns() - TICK:
+        return
+    finder = pkgutil.get_importer(folder)
+    if finder is not None:
+        finder.find_spec("olympus_absent_module")
 
 
 @cache
@@ -69,7 +87,10 @@ def prepare_workers() -> None:
         tool_versions()
         compiler_versions()
         Host.here()
-        _know_types(CompiledFigures)
+        driver_digest()
+        olympus.analysis.this_cpu()
+        for kind in (CompiledFigures, Outcome, Manifest):
+            remember_types(kind)
         for package in chain(*COMPILERS.values()):
             installed_version(package)  # Python caches the lists of the import path's folders
         lowered = olympus.jit(_program).lower(olympus.ShapeDtypeStruct((2, 2), "float32"))
@@ -81,15 +102,6 @@ def prepare_workers() -> None:
         olympus.analysis.SourceMap.of(lowered.module, Path()).to_bytes()
     mark_modules()
     gc.freeze()  # a collection writes to all objects, whose pages a fork then copies
-
-
-def _know_types(kind: Any) -> None:
-    """Find the types of the fields of a record and its parts, which `typed` then remembers."""
-    if is_record(kind):
-        for part in field_types(kind).values():
-            _know_types(part)
-    for part in get_args(kind):
-        _know_types(part)
 
 
 def _program(x: olympus.Array) -> olympus.Array:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import faulthandler
+import functools
 import gc
 import os
 import pickle
@@ -377,4 +378,10 @@ def fork_quietly() -> int:
 def _prctl(option: int, value: int) -> None:
     """Set a process option of the Linux kernel; do nothing on other systems."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        _libc().prctl(option, value, 0, 0, 0)
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    """Return the C library, loaded once: a library makes a class, which the workers have too."""
+    return ctypes.CDLL(None)

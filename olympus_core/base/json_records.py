@@ -190,6 +190,20 @@ def is_record(kind: Any) -> bool:
     return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
 
 
+@cache
+def remember_types(kind: Any) -> None:
+    """Find once what `typed` and `to_data` need of a type and of its parts.
+
+    >>> remember_types(LineBytes)
+    """
+    is_of_record, _, parts = _parts_of(kind)
+    _fields_by_name(kind)
+    if is_of_record:
+        parts = tuple(_field_types(kind).values())
+    for part in parts:
+        remember_types(part)
+
+
 def field_types(kind: Any) -> Mapping[str, Any]:
     """Return the types of a record's fields by name, in their order.
 
