@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-import pkgutil
 import sys
-import time
 from collections.abc import Iterable
 from functools import cache
 from itertools import chain
@@ -21,12 +19,13 @@ import olympus
 from olympus.artifact import COMPILERS, Host, compiler_versions
 from olympus.files import remember_types
 from olympus.stages import driver_digest
-from olympus_cli.builder.freshness.inputs import TICK, importable_names, status_of
+from olympus_cli.builder.freshness.inputs import importable_names
 from olympus_cli.builder.manifest import Manifest
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.faults.user_modules import mark_modules
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
+from olympus_cli.process.import_listings import list_completely
 from olympus_cli.program.versions import installed_version, tool_versions
 from olympus_cli.reports.program_figures import CompiledFigures
 from olympus_cli.spec.model import TargetSpec
@@ -55,20 +54,7 @@ def prepare_for(specs: Iterable[TargetSpec]) -> None:
         folders = {*sys.path, *(str(x) for spec in specs for x in (spec.root, *spec.python_path))}
         for folder in folders:
             importable_names(folder)  # kept if it does not change
-            _list_for_imports(folder)
-
-
-def _list_for_imports(folder: str) -> None:
-    """Let Python list a folder of the import path; it lists it again if the folder's time changes.
-
-    A folder that has just changed may change again without another time, so it is not listed.
-    """
-    status = status_of(folder)
-    if status is None or max(status[1:3]) > time.time_ns() - TICK:
-        return
-    finder = pkgutil.get_importer(folder)
-    if finder is not None:
-        finder.find_spec("olympus_absent_module")
+            list_completely(folder)
 
 
 @cache

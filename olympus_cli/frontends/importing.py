@@ -29,6 +29,7 @@ from olympus_cli.faults.advice import advice, described
 from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
 from olympus_cli.faults.user_modules import user_modules
 from olympus_cli.frontends.relocating import relocate, relocated
+from olympus_cli.process.import_listings import forget_incomplete
 from olympus_cli.spec.model import Checkout
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.packages import PACKAGES
@@ -310,7 +311,7 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
     before = [] if first else [place for place in others if place in system]
     after = [place for place in others if place not in before]
     sys.path[:] = [*before, *map(str, folders), *after]
-    importlib.invalidate_caches()
+    forget_incomplete()
 
 
 def _is_one_of(place: str, folders: Collection[Path]) -> bool:

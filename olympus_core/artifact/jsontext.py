@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-_WORDS = {None: "null", True: "true", False: "false"}
+#: The text of most values, by their types.
+_PLAIN: dict[type, Callable[[Any], str]] = {
+    str: _quoted,
+    int: repr,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): {None: "null"}.__getitem__,
+}
 
 
 def indented(data: Any, *, sort_keys: bool = False) -> str:
@@ -35,12 +42,8 @@ def indented(data: Any, *, sort_keys: bool = False) -> str:
 
 def _text(value: Any, line: str, sort_keys: bool) -> str:
     """Return the text of a value; `line` is a line break and the indentation of the line."""
-    if isinstance(value, str):
-        return _quoted(value)
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    if isinstance(value, int):
-        return int.__repr__(value)
+    if (of_plain := _PLAIN.get(type(value))) is not None:
+        return of_plain(value)
     deeper = f"{line}  "
     if isinstance(value, dict):
         items = sorted(value.items()) if sort_keys else value.items()
@@ -48,6 +51,10 @@ def _text(value: Any, line: str, sort_keys: bool) -> str:
         return _enclosed("{", parts, "}", line)
     if isinstance(value, list | tuple):
         return _enclosed("[", [_text(item, deeper, sort_keys) for item in value], "]", line)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
     if isinstance(value, float) and math.isfinite(value):
         return float.__repr__(value)
     return json.dumps(value, allow_nan=False)  # raises an error that describes the value

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from olympus.artifact import COMPILERS
 from olympus_cli.builder.freshness.inputs import (
-    TICK,
     CommonVariablesInput,
     EnvironmentInput,
     FileInput,
@@ -41,6 +40,7 @@ from olympus_cli.builder.freshness.inputs import (
 )
 from olympus_cli.builder.freshness.reads import CLOCK, Reads
 from olympus_cli.faults.blame import is_python
+from olympus_cli.process.file_clock import TICK
 from olympus_cli.text.packages import PACKAGES
 
 _PACKAGES = ("numpy", "jaxlib", "ml_dtypes")  # they trace and lower, with ours

@@ -18,12 +18,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from olympus_cli.process.file_clock import TICK
+
 if TYPE_CHECKING:
     from olympus_cli.builder.reasons import Reason
-
-#: Nanoseconds in which a second change of a file may get the same time as the first: the clock of
-#: Linux's file systems advances every 4 or 10 milliseconds.
-TICK = 20_000_000
 
 #: The size in bytes, the times of the last change of content and of status in nanoseconds, and the
 #: inode.
@@ -459,11 +457,8 @@ def search_path(here: Here) -> list[str]:
 
 def common_variables() -> dict[str, str]:
     """Return the variables of `CommonVariablesInput`, secrets as digests."""
-    return {
-        name: _recorded_value(name, value) or ""
-        for name, value in sorted(os.environ.items())
-        if _COMMON.fullmatch(name) and not _OF_STORE.fullmatch(name)
-    }
+    names = [n for n in os.environ if _COMMON.fullmatch(n) and not _OF_STORE.fullmatch(n)]
+    return {name: _recorded_value(name, os.environ[name]) or "" for name in sorted(names)}
 
 
 def importable_names(folder: str) -> list[str] | None:

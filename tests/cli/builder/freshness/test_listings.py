@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from olympus_cli.builder.freshness import inputs
-from olympus_cli.builder.freshness.inputs import TICK, importable_names
+from olympus_cli.builder.freshness.inputs import importable_names
+from olympus_cli.process.file_clock import TICK
 
 
 def settle(folder: Path) -> None:
