@@ -349,6 +349,9 @@ class ShapeDtypeStruct(metaclass=_Description):
             sharding.check_shape(self.shape, "a ShapeDtypeStruct")
         self.sharding = sharding
 
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype  # what a pickled description is made with
+
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
         """Return the description of an array, or of a value with a shape and a dtype.

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
-from olympus_core.base.context import enable_x64
+from olympus_core.base.context import enable_x64, state
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, DTypeError
@@ -110,6 +110,7 @@ def _dtype_of(x: Any) -> DType:
     return get_aval(x).dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dtypes.dtype(x)
 
 
+_WIDE: Final = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 _WEAK: Final[dict[Any, DType]] = {
     int: np.dtype("int64"),
     float: np.dtype("float64"),
@@ -173,11 +174,16 @@ def result_type(
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     """Return the dtype that two dtypes are promoted to; `int`, `float`, `complex` are weak.
 
+    Without 64-bit types, it has 64 bits only if one of the two does.
+
     >>> promote_types("int8", "uint8")
     dtype('int16')
     """
-    with enable_x64():  # promotes types, not the values that the current mode supports
-        return dtypes.promote(_entry(a), _entry(b))[0]
+    with enable_x64():  # the types themselves, also if they are not supported now
+        entries = _entry(a), _entry(b)
+    is_wide = any(dtype in _WIDE for dtype, _ in entries)
+    with enable_x64(state.enable_x64 or is_wide):
+        return dtypes.promote(*entries)[0]
 
 
 def can_cast(
