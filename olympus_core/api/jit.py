@@ -34,6 +34,7 @@ from olympus_core.placement.sharding import SingleDeviceSharding
 from olympus_core.stages.stages import Interface, Lowered, Traced
 from olympus_core.transforms import references
 from olympus_core.transforms.data import is_float0
+from olympus_core.transforms.flat import check_callable
 from olympus_core.xla import Options, named_options
 
 _P = ParamSpec("_P")
@@ -329,6 +330,7 @@ def make_olympuspr(
         b:f32[] = psum[axes=(i,) axis_index_groups=None] a
       in (b,) }
     """
+    check_callable("make_olympuspr", fun)
     staged = Jit(fun, JitOptions.of(fun, static_argnums))
     axes = axes_of(axis_env)
 
@@ -397,6 +399,7 @@ def make_jaxpr(
         ] a
       in (b,) }
     """
+    check_callable("make_jaxpr", fun)
     staged = Jit(fun, JitOptions.of(fun, static_argnums))
     axes = axes_of(axis_env)
 
@@ -409,4 +412,6 @@ def make_jaxpr(
         jaxpr = traced.jaxpr.replace(debug_info=info)
         return (jaxpr, shapes) if return_shape else jaxpr
 
+    if name := getattr(fun, "__name__", None):
+        make.__name__ = f"make_jaxpr({name})"
     return make

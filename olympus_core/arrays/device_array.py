@@ -277,7 +277,7 @@ class DeviceArray(Array):
         text = np.array2string(self.numpy(), prefix="Array(", separator=", ", suffix=")")
         last = len(text) - (text.rfind("\n") + 1) + (0 if "\n" in text else len("Array("))
         joint = ",\n      " if last + len(dtype) + 3 > 79 else ", "
-        if self.aval.size == 0 and self.aval.ndim > 1:
+        if self.aval.size == 0:
             joint = f", shape={self.aval.shape}, "
         return f"Array({text}{joint}{dtype})"
 

@@ -331,7 +331,7 @@ class ShapeDtypeStruct(metaclass=_Description):
         manual_axis_type: ManualAxisType | None = None,
     ) -> None:
         if dtype is None:
-            raise DTypeError("ShapeDtypeStruct needs a dtype, and got None")
+            raise ArgumentError("ShapeDtypeStruct: dtype must be specified.")
         self.shape = canonical_shape(shape)
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type

@@ -20,6 +20,7 @@ from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.control.custom_rules import fix_static_args, positions
 from olympus_core.ir import trace
+from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import without_effects
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Primitive, TangentSplit, op
@@ -84,7 +85,7 @@ class Checkpoint(InlineCall):
         count = sum(not u for u in unknown_outs)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            outs = self.bind(*args, **(params | {"olympuspr": known_program}))
+            outs = evaluate(known_program, args)
             return [*outs, *(x for x, k in zip(args, used_inputs, strict=True) if k)]
 
         unknown_params = params | {"olympuspr": recomputing_program, "differentiated": True}
@@ -131,7 +132,7 @@ def _split_by_policy(
         """Return the known results and the saved values; simplification merges common equations."""
         return [*evaluate(parts.known, args)[:count], *evaluate(saving_program, args)]
 
-    known_program = staged(results_and_residuals, [v.aval for v in known_ins])
+    known_program = simplify(staged(results_and_residuals, [v.aval for v in known_ins]))
     used_inputs = tuple(v in used for v in known_ins)
     inputs = (*residuals, *(v for v in known_ins if v in used), *unknown_ins)
     return known_program, Olympuspr(inputs, eqns, unknown_results), used_inputs

@@ -100,6 +100,7 @@ _FORMS: dict[str, Form] = {
     **_by_names("reduce_sum conv_general_dilated", Form(added=_UNSHARDED)),
     **_by_names("iota reshape", Form(added={"sharding": None})),
     **_by_names("jit block", Form(first=("name",))),
+    "all_to_all": Form(added={"tiled": False}, lacked=("axis_size",)),
     "broadcast_in_dim": Form(implied=("shape",), optional=("broadcast_dimensions",)),
     "checkpoint": Form("remat2", lacked=("name",)),
     "custom_jvp_call": Form(

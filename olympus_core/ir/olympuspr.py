@@ -17,6 +17,7 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import switched
+from olympus_core.base.errors import ArgumentError
 from olympus_core.base.source import Source
 from olympus_core.ir.primitive import Kind, Primitive
 
@@ -50,7 +51,7 @@ class Literal:
         return self.value
 
     def __repr__(self) -> str:
-        return f"{self.value}:{self.aval.short_name()}"
+        return f"Literal({self.value})"
 
 
 Atom = Var | Literal
@@ -425,6 +426,8 @@ class JaxProgram(Olympuspr):
 
     def replace(self, **changes: Any) -> JaxProgram:
         """Return the same program with some fields, sequences, or its `jaxpr` replaced."""
+        if unknown := changes.keys() - {*_FIELDS, "jaxpr", "effects", "debug_info", "is_high"}:
+            raise ArgumentError(f"Unknown keyword arguments: {', '.join(sorted(unknown))}")
         changed = (changes.get("jaxpr") or self).changed(changes)
         return JaxProgram(*changed, debug_info=changes.get("debug_info", self._debug_info))
 

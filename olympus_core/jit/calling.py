@@ -253,6 +253,9 @@ class StagedFunction(Generic[_P, _R]):
     def __repr__(self) -> str:
         return f"<jit of {self.name}>"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # as a function
+
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if state.disable_jit:
             return self.fun(*args, **kwargs)

@@ -289,6 +289,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         return result
 
     text = linear.having(())
+    vars(pull_back)["program"] = text.program
     result = out_tree.unflatten(outs[:count]), PullBack(pull_back, linear.residuals)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
 

@@ -11,6 +11,7 @@ from typing import Any
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
+from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
 from olympus_core.transforms.references import is_reference
 
 
@@ -47,6 +48,15 @@ class PullBack(tree.Partial):
 
     Its leaves are residuals.
     """
+
+    @property
+    def jaxpr(self) -> JaxProgram:
+        """The linear program from tangents of the arguments to tangents of the results.
+
+        Its `consts` are the residuals.
+        """
+        program: Olympuspr = vars(self.func)["program"]
+        return program.jaxpr.replace(consts=self.args[0])
 
     def with_refs(self, *places: Any) -> Callable[[Any], Any]:
         """Return a function that adds cotangents to references, in place of returning them.

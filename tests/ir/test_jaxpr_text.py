@@ -101,6 +101,10 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "linearize": (lambda ox, x: ox.linearize(ox.numpy.sin, x)[1](x), X),
     "vmap": (lambda ox, x: ox.vmap(lambda a: a * 2)(x), X),
     "checkpoint": (lambda ox, x: ox.checkpoint(lambda v: ox.numpy.sin(v))(x), X),
+    "vjp of a checkpoint": (
+        lambda ox, x: ox.vjp(ox.checkpoint(lambda v: ox.lax.sin(ox.lax.sin(v))), x)[1](x),
+        X,
+    ),
     "custom_jvp": (lambda ox, x: with_jvp(ox)(x), X),
     "custom_vjp": (lambda ox, x: with_vjp(ox)(x), X),
     "a mapped custom_vjp": (lambda ox, x: ox.vmap(with_vjp(ox))(x), X),
@@ -182,6 +186,17 @@ def test_one_text_under_all_names(ox: Any) -> None:
     assert [str(e) for e in traced.jaxpr.eqns] == ["a:f32[] = sin b", "a:f32[] = mul b 2.0:f32[]"]
 
 
+def test_the_linear_program_of_a_vjp() -> None:
+    texts = [
+        str(ox.vjp(ox.checkpoint(lambda v, ox=ox: ox.lax.sin(ox.lax.sin(v))), x)[1].jaxpr)
+        for ox in BOTH
+        for x in (1.0, X)
+    ]
+    assert texts[0] == texts[2] and texts[0].count(" sin ") == 1
+    pull_back = olympus.vjp(olympus.lax.sin, X)[1]
+    assert len(pull_back.jaxpr.consts) == 1 and len(olympus.tree.leaves(pull_back)) == 1
+
+
 def test_the_text_of_an_olympuspr() -> None:
     text = str(olympus.jit(lambda x: olympus.numpy.sin(x)).trace(1.0).olympuspr)
     assert text == "{ lambda ; a:f32[]. let\n    b:f32[] = sin a\n  in (b,) }"
@@ -214,6 +229,12 @@ def test_the_fields_are_the_oracles(ox: Any) -> None:
     again = closed.map_jaxpr(lambda j: j.replace(eqns=j.eqns[:1] + j.eqns[1:]))
     assert str(again) == str(closed.replace(jaxpr=again.jaxpr)) == str(closed)
     assert len(closed.replace(jaxpr=jaxpr.replace(eqns=[call])).eqns) == 1
+    with pytest.raises(ValueError, match="Unknown keyword arguments"):
+        jaxpr.replace(equations=[])
+    assert repr(ox.make_jaxpr(lambda x: x * 2)(1.0).eqns[0].invars[1]) == "Literal(2.0)"
+    assert ox.make_jaxpr(f).__name__ == "make_jaxpr(f)"
+    with pytest.raises(TypeError):
+        ox.make_jaxpr(3)
     fields = jaxpr.constvars, jaxpr.invars, jaxpr.outvars, jaxpr.eqns
     parts = core.Jaxpr(*fields, debug_info=jaxpr.debug_info)
     assert str(core.ClosedJaxpr(parts, closed.consts)) == str(closed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 
 import jax
@@ -233,6 +234,12 @@ def test_attributes_of_a_callable_object_do_not_hide_methods():
     doubled = olympus.custom_jvp(Named())
     doubled.defjvp(lambda primals, tangents: (2 * primals[0], 3 * tangents[0]))
     assert olympus.grad(doubled)(1.0) == 3
+
+
+def test_a_copy_of_a_jit_is_the_jit():
+    f = olympus.jit(abs)
+    assert copy.copy(f)(-2) == 2 and copy.deepcopy(f) is f
+    assert copy.deepcopy(jax.jit(abs))(-2) == 2
 
 
 def test_axes_of_pmap_count_from_the_end():

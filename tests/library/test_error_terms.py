@@ -252,6 +252,7 @@ TERMS = [
             "lax.padtype_to_pads((4,), (3,), (1,), 'BAD')",
         )
     ],
+    ("jit(lambda x: x).trace(SDS((3,), None))", ValueError, "dtype must be specified"),
     ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
 ]
 
@@ -266,7 +267,7 @@ def _raised(package: ModuleType, expression: str) -> BaseException:
     arrays = {"f": ones("float32"), "i": ones("int32"), "b": ones("bool")}
     generators = GENERATORS[package]
     names = {"lax": package.lax, "jnp": jnp, "random": random, "generators": generators}
-    names |= {"jit": package.jit, "key": random.key(0)}
+    names |= {"jit": package.jit, "key": random.key(0), "SDS": package.ShapeDtypeStruct}
     with pytest.raises(Exception) as caught:
         eval(expression, {**arrays, **names})
     return caught.value

@@ -23,6 +23,15 @@ def affine(a: Any, b: Any) -> Any:
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
+def test_bounds_of_loops_are_integers_of_one_dtype() -> None:
+    for lax in LAX.values():
+        for bounds in [(np.int16(1), 4), (1, np.int16(4)), (np.int32(1), np.int32(4))]:
+            assert lax.fori_loop(*bounds, lambda i, t: t + i, 0) == 6
+        for bounds in [(np.uint8(1), 4), (np.int16(1), np.int32(4)), (True, 4)]:
+            with pytest.raises(TypeError, match="fori_loop must have equal types"):
+                lax.fori_loop(*bounds, lambda i, t: t + i, 0)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(reverse: bool) -> None:
     def scan(n: Any, fn: Any, elems: Any, axis: int = 0) -> Any:

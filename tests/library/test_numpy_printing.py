@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ jnp = ox.numpy
 def test_arrays_are_printed_with_the_options_of_numpy() -> None:
     x = np.array([1.0, 1e-9, 12345.678], "float32")
     assert jnp.array_repr(jnp.asarray(x)) == repr(jnp.asarray(x))
+    assert repr(jnp.zeros(0)) == repr(jax.numpy.zeros(0)) == "Array([], shape=(0,), dtype=float32)"
     assert jnp.array_repr(jnp.zeros((0, 3))) == "Array([], shape=(0, 3), dtype=float32)"
     assert jnp.array_repr(x) == repr(x)
     assert jnp.array_str(jnp.asarray(x), precision=2, suppress_small=True) == np.array_str(

@@ -365,7 +365,8 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     first, last = get_aval(lower), get_aval(upper)
     if first.dtype == last.dtype:
         return lower, upper
-    if first.weak_type == last.weak_type or {*map(dtypes.kind, (first.dtype, last.dtype))} != {"i"}:
+    kinds = {dtypes.kind(first.dtype), dtypes.kind(last.dtype)}
+    if first.weak_type == last.weak_type or kinds != {"i"}:
         raise DTypeError(
             "lower and upper arguments to fori_loop must have equal types, got "
             f"{dtypes.long_name(first.dtype)} and {dtypes.long_name(last.dtype)}"
