@@ -11,7 +11,7 @@ import pytest
 from jax.experimental import checkify as their_checkify
 
 import olympus as ox
-from olympus.errors import ArgumentError, CheckError, TransformError, UnsupportedError
+from olympus.errors import ArgumentError, CheckError, TransformError
 from olympus.experimental import checkify
 
 Program = Callable[[Any, Any, Any], Any]
@@ -213,12 +213,3 @@ def test_arguments_that_are_refused() -> None:
         checkify.check_error(3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="errors must be a set"):
         checkify.checkify(lambda x: x, errors={3})  # type: ignore[arg-type]
-    mesh = ox.make_mesh((1,), ("i",), ox.sharding.AxisType.Auto)
-    mapped = ox.shard_map(
-        lambda x: (positive(checkify, x[0]), x)[1],
-        mesh=mesh,
-        in_specs=ox.P("i"),
-        out_specs=ox.P("i"),
-    )
-    with pytest.raises(UnsupportedError, match="checks in a shard_map"):
-        checkify.checkify(mapped)(X)

@@ -76,6 +76,34 @@ class Site:
         return self.category(self.text(arrays))
 
 
+class DevicesSite(Site):
+    """The places in a `shard_map` that may fail; its arrays are the code of each device, and the
+    arrays of each place, one for each device.
+
+    `codes` are the codes of the `sites`.
+    """
+
+    __slots__ = ("codes", "sites")
+
+    def __init__(
+        self, sites: Sequence[Site], codes: Sequence[int], avals: Sequence[ShapedArray]
+    ) -> None:
+        super().__init__(FailedCheck, lambda _: "", avals, sites[0].place)
+        self.sites, self.codes = tuple(sites), tuple(codes)
+
+    def failure(self, arrays: Sequence[Any]) -> CheckFailure:
+        """Return the failure of the first device that has one; it names each such device."""
+        devices, *payloads = arrays
+        rows = zip(self.codes, self.sites, split(payloads, self.sites), strict=True)
+        own = {code: (site, values) for code, site, values in rows}
+        failures: list[tuple[int, CheckFailure]] = []
+        for index in map(int, np.flatnonzero(devices)):
+            site, values = own[int(devices[index])]
+            failures.append((index, site.failure([x[index] for x in values])))
+        text = "\n".join(f"at mapped index {index}: {failure}" for index, failure in failures)
+        return type(failures[0][1])(text)
+
+
 class Error:
     """The first error of a checked program, or none: a tree of arrays.
 

@@ -16,18 +16,18 @@ import numpy as np
 from olympus_core.base import source, tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.context import switched
-from olympus_core.base.errors import UnsupportedError
 from olympus_core.base.source import function_name
 from olympus_core.control.call import jit_p
 from olympus_core.control.check import check_p
 from olympus_core.control.cond import Cond
 from olympus_core.control.custom_rules import CustomCall
-from olympus_core.control.shard_map import shard_map_p
+from olympus_core.control.shard_map import manual_naming, shard_map_p
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.ir.primitive import op
 from olympus_core.library.checkify.automatic import failures
 from olympus_core.library.checkify.errors import (
     CODE,
+    DevicesSite,
     Error,
     ErrorCategory,
     IndexFailure,
@@ -36,6 +36,9 @@ from olympus_core.library.checkify.errors import (
     split,
     user_checks,
 )
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.primitives.collective import varying
+from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros_of
@@ -53,12 +56,11 @@ def checkify(
     `errors` are the kinds of checks: `user_checks` are the calls of `check`; `nan_checks`,
     `div_checks` and `index_checks` are made automatically for each operation; `float_checks`,
     `automatic_checks` and `all_checks` are sets of these.  Checks in loops, branches, `jit`,
-    `checkpoint` and `vmap` are followed.  After an error the program goes on, with values that may
-    be meaningless.  A function with a derivative of its own that has checks inside loses that
-    derivative.
+    `checkpoint`, `vmap` and `shard_map` are followed.  After an error the program goes on, with
+    values that may be meaningless.  A function with a derivative of its own that has checks inside
+    loses that derivative.
 
-    Raises ArgumentError for another value of `errors`, UnsupportedError for a `check` in a
-    `shard_map`.
+    Raises ArgumentError for another value of `errors`.
 
     >>> error, _ = checkify(jit(numpy.log), errors=nan_checks)(-1.0)
     >>> error.get()
@@ -189,9 +191,7 @@ class _State:
         if primitive is check_p:
             self._user_check(eqn, operands)
             return []
-        if primitive is shard_map_p:
-            _refuse_checks(eqn.params["olympuspr"])
-        elif primitive.has_programs:
+        if primitive.has_programs:
             outs = self._nested(eqn, operands)
             if outs is not None:
                 return outs
@@ -236,6 +236,8 @@ class _State:
             return _LOOPS[name](self, eqn, operands)
         if isinstance(eqn.primitive, Cond):
             return self._branches(eqn, operands)
+        if eqn.primitive is shard_map_p:
+            return self._devices(eqn, operands)
         new = self.checker.program(eqn.params["olympuspr"])
         if not new.sites:
             return None
@@ -250,6 +252,33 @@ class _State:
         """Merge the first results of a nested program, and return the others, its own."""
         count = 1 + sum(len(site.avals) for site in sites)
         self._merge(outs[0], sites, outs[1:count])
+        return list(outs[count:])
+
+    def _devices(self, eqn: Eqn, operands: list[Any]) -> list[Any] | None:
+        """Bind a `shard_map` whose devices return their codes, and the arrays of their sites."""
+        params = eqn.params
+        every = tuple([n for n in params["mesh"].axis_names if n in params["manual_axes"]])
+        with manual_naming(params["mesh"], every, params["check_vma"]):
+            checker = _Checker(self.checker.enabled)  # the codes of the devices are their own
+            new = checker.program(params["olympuspr"])
+            count = 1 + sum(len(site.avals) for site in new.sites)
+
+            def rows(*args: Any) -> list[Any]:
+                outs = evaluate(new.program, [np.int32(0), *args])
+                states = [_on_devices(x, every, params["check_vma"]) for x in outs[:count]]
+                return [*states, *outs[count:]]
+
+            program = staged(rows, new.program.in_avals[1:])
+        if not new.sites:
+            return None
+        specs = (*[PartitionSpec(every)] * count, *params["out_specs"])
+        outs = eqn.primitive.bind(
+            *operands, **(params | {"olympuspr": program, "out_specs": specs})
+        )
+        codes = [checker.code_of(site) for site in new.sites]
+        site = DevicesSite(new.sites, codes, [get_aval(x) for x in outs[:count]])
+        fails = op.reduce_or(op.ne(outs[0], np.int32(0)), axes=(0,))
+        self._add(fails, site, outs[:count])
         return list(outs[count:])
 
     def _branches(self, eqn: Eqn, operands: list[Any]) -> list[Any] | None:
@@ -380,9 +409,7 @@ def _chosen(is_new: Any, new: Any, old: Any) -> Any:
     return op.select_n(is_new, old, new)
 
 
-def _refuse_checks(program: Olympuspr) -> None:
-    if any(primitive is check_p for primitive in program.effects):
-        raise UnsupportedError(
-            "checkify does not follow the checks in a shard_map",
-            hint="apply checkify to the function that shard_map maps",
-        )
+def _on_devices(x: Any, every: tuple[Any, ...], is_checked: bool) -> Any:
+    """Return an array with a leading dimension for the devices along the axes `every`."""
+    row = reshape(x, (1, *get_aval(x).shape))
+    return varying(row, every) if is_checked else row
