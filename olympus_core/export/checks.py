@@ -31,7 +31,7 @@ class DisabledSafetyCheck:
         """Allow calls on platforms that the program was not exported for.
 
         >>> DisabledSafetyCheck.platform()
-        DisabledSafetyCheck(name='platform')
+        platform
         """
         return cls("platform")
 
@@ -51,6 +51,8 @@ class DisabledSafetyCheck:
 
     def __str__(self) -> str:
         return self.name
+
+    __repr__ = __str__
 
 
 def check_calls(module: Any, checks: Sequence[DisabledSafetyCheck]) -> None:

@@ -40,14 +40,16 @@ from olympus_core.ir.primitive import Avals
 from olympus_core.library.device import default_backend
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.exported_call import call_exported_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.raising.meshes import Meshes
 from olympus_core.stages.stages import Lowered, Traced
 from olympus_core.transforms import autodiff
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.data import flatten_data
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.xla.runtime.program_formats import refined
+from olympus_core.xla.runtime.program_formats import main_function, refined
 
 #: The versions of the calling convention of a module that can be read. In 10 the dimension
 #: variables are computed in `main`, from the shapes of the arguments, which all are passed.
@@ -96,13 +98,37 @@ class Exported:
         """True if the shapes are refined before the module is compiled."""
         return any(a.is_symbolic for a in (*self.in_avals, *self.out_avals))
 
-    def in_shardings_jax(self, mesh: AnyMesh) -> tuple[None, ...]:
-        """Return the sharding of each argument on a mesh: None, as the module is for one device."""
+    @property
+    def in_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each argument: shardings refer to meshes, see `in_shardings_jax`."""
         return (None,) * len(self.in_avals)
 
-    def out_shardings_jax(self, mesh: AnyMesh) -> tuple[None, ...]:
-        """Return the sharding of each result on a mesh: None, as the module is for one device."""
+    @property
+    def out_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each result: shardings refer to meshes, see `out_shardings_jax`."""
         return (None,) * len(self.out_avals)
+
+    def in_shardings_jax(self, mesh: AnyMesh) -> tuple[NamedSharding | None, ...]:
+        """Return the sharding of each argument on a mesh; None where the program has none.
+
+        Raises ArgumentError (a ValueError) for a mesh without the axes of the program's.
+        """
+        return self._shardings_on(mesh, self.in_avals, "arg_attrs")
+
+    def out_shardings_jax(self, mesh: AnyMesh) -> tuple[NamedSharding | None, ...]:
+        """Return the sharding of each result on a mesh, as `in_shardings_jax`."""
+        return self._shardings_on(mesh, self.out_avals, "res_attrs")
+
+    def _shardings_on(
+        self, mesh: AnyMesh, avals: Avals, attributes: str
+    ) -> tuple[NamedSharding | None, ...]:
+        """Return the shardings in an attribute of the function `main`, on another mesh."""
+        module = self.mlir_module(serialized=False)
+        meshes, main = Meshes(module), main_function(module)
+        rows = list(main.attributes.get(attributes) or [])
+        own = [meshes.named(row["sdy.sharding"]) if "sdy.sharding" in row else None for row in rows]
+        shardings = own or [None] * len(avals)
+        return tuple([s if s is None else NamedSharding(mesh, s.spec) for s in shardings])
 
     @property
     def ordered_effects(self) -> tuple[Any, ...]:
@@ -203,7 +229,7 @@ class Exported:
             if DisabledSafetyCheck.platform() not in self.disabled_safety_checks:
                 raise ArgumentError(
                     f"Function '{self.fun_name}' was exported for platforms "
-                    f"'{self.platforms}' but it is used on '{platform}'",
+                    f"'{self.platforms}' but it is used on '{(platform,)}'",
                     hint="export it for more platforms: export(f, platforms=[...])",
                 )
             place = 0
@@ -251,22 +277,27 @@ class Exported:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program, also in a function that is traced or differentiated.
 
-        Raises ArgumentError (a ValueError) for arguments of another structure and for a program of
-        several devices, and ShapeError (a ValueError) for other types, or sizes that do not match
+        A program of several devices is called in a program of as many devices, such as a function
+        under `jit` with `in_shardings`.
+
+        Raises ArgumentError (a ValueError) for arguments of another structure and for another
+        number of devices, and ShapeError (a ValueError) for other types, or sizes that do not match
         the symbolic shapes.
 
         >>> exported.call(x)
         """
-        if self.nr_devices > 1:
-            raise ArgumentError(
-                f"Function '{self.fun_name}' was exported for {self.nr_devices} devices and is "
-                "called in a context with 1 devices",
-                hint="compile the program of its mesh: jit(f).lower(...).compile()",
-            )
         leaves, in_tree = flatten_data((args, kwargs))
+        if in_tree != self.in_tree:
+            leaves, in_tree = flatten_data(tree.map(_without_float0, (args, kwargs)))
         if in_tree != self.in_tree:
             raise _other_structure(self, in_tree)
         return self.out_tree.unflatten(self._flat_call(*leaves))
+
+
+def _without_float0(x: Any) -> Any:
+    """Return an array of float0, the cotangent of integers, as the bools that a program takes."""
+    is_float0 = getattr(x, "dtype", None) == dtypes.float0
+    return np.zeros(shape_of(x), bool) if is_float0 else x
 
 
 def _evaluated_shape(aval: ShapedArray, values: dict[str, Any]) -> tuple[Any, ...]:
@@ -348,9 +379,20 @@ def export(
 
     @functools.wraps(fun_jit)
     def do_export(*args: Any, **kwargs: Any) -> Exported:
+        _check_scopes(fun_jit, args, kwargs)
         return _exported(fun_jit.trace(*args, **kwargs), names, checks)
 
     return do_export
+
+
+def _check_scopes(function: Any, args: Any, kwargs: Any) -> None:
+    """Raise ShapeError if the symbolic sizes of the arguments belong to several scopes."""
+    first: tuple[SymbolicScope, str] | None = None
+    for path, leaf in tree.flatten_with_path((args, kwargs))[0]:
+        place = ("args", "kwargs")[path[0].idx] + tree.keystr(path[1:])
+        for n in filter(is_symbolic_dim, getattr(leaf, "shape", None) or ()):
+            scope, own = first = first or (n.scope, place)
+            scope.check_same(n, f"when exporting {function.__name__}", (own, place))
 
 
 def _is_of_the_library(function: Any) -> bool:
@@ -433,7 +475,21 @@ def _exported_vjp(traced: Traced, exported: Exported) -> Exported:
     vjp.__name__ = vjp.__qualname__ = f"{exported.fun_name}_vjp"
     specs = [*map(_struct, exported.in_avals), *map(_cotangent, exported.out_avals)]
     platforms, checks = exported.platforms, exported.disabled_safety_checks
-    return export(jit(vjp), platforms=platforms, disabled_checks=checks)(*specs)
+    staged = jit(vjp, **_vjp_shardings(traced, exported))
+    return export(staged, platforms=platforms, disabled_checks=checks)(*specs)
+
+
+def _vjp_shardings(traced: Traced, exported: Exported) -> dict[str, Any]:
+    """Return the shardings of the vector-Jacobian product, as options of `jit`.
+
+    A cotangent has the sharding of its value.
+    """
+    if exported.nr_devices == 1:
+        return {}
+    ins, outs = traced.signature.in_shardings, traced.signature.out_shardings
+    ins = tuple(ins) or (None,) * len(exported.in_avals)
+    outs = tuple(outs) or (None,) * len(exported.out_avals)
+    return {"in_shardings": (*ins, *outs), "out_shardings": ins}
 
 
 def _struct(aval: ShapedArray) -> ShapeDtypeStruct:

@@ -365,12 +365,11 @@ class LoweringContext:
 
         Calls with an equal `key` share the functions. The results have the types `results`.
         """
-        symbol = self.module.emitted.get(key)
-        if symbol is None:
-            symbol = self.module.emitted[key] = functions_copied(self.module, module, name)
-        types = [mlir.tensor_type(a) for a in results]
-        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
-        return list(mlir.op("func.call", types, operands, callee).results)
+        copied = self.module.copied.get(key)
+        if copied is None:
+            copied = self.module.copied[key] = functions_copied(self.module, module, name)
+        called: list[ir.Value] = copied.called(operands, results)
+        return called
 
     def function(
         self,

@@ -63,6 +63,7 @@ class ModuleState:
         self.functions: dict[tuple[str, Any, Any], str] = {}
         self.host_functions: dict[Any, int] = {}  # the index of each Python function that is called
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by its arguments
+        self.copied: dict[Any, Any] = {}  # the functions of other modules, by their programs
         #: by the key of the location, with the callers, whose identity is part of the key
         self.locations: dict[Any, tuple[ir.Location, Any]] = {}
         #: True if locations have callers; and the callers of the nested program that is being

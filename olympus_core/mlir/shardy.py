@@ -65,6 +65,13 @@ class MeshTable:
             self._symbols[key] = "mesh" if count == 0 else f"mesh_{count - 1}"
         return self._symbols[key]
 
+    def symbol_of_text(self, text: str) -> str:
+        """Return the symbol of a mesh of another module, such as `#sdy.mesh<["x"=2]>`."""
+        order = re.search(r"device_ids=\[([\d, ]*)\]", text)
+        ids = tuple(map(int, order[1].split(","))) if order is not None else ()
+        axes = re.findall(r'("[^"]+")=(\d+)', text)
+        return self._symbol(tuple((name, int(size)) for name, size in axes), ids)
+
     def attribute(self, sharding: Sharding, shape: Sequence[int]) -> ir.Attribute | None:
         """Return `#sdy.sharding<...>` for an array of `shape`; None on one device.
 

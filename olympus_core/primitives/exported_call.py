@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import TransformError
+from olympus_core.base.errors import ArgumentError, TransformError
 from olympus_core.ir.primitive import Avals, Batched, MultipleResults
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
@@ -19,6 +19,7 @@ class ExportedProgram(Protocol):
     """The parts of an exported program that a call of it uses; it is compared by identity."""
 
     fun_name: str
+    nr_devices: int
 
     @property
     def in_avals(self) -> Avals:
@@ -46,7 +47,13 @@ class CallExported(MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         exported: ExportedProgram = params["exported"]
-        avals, outs = ctx.avals_in, ctx.avals_out
+        avals, outs, here = ctx.avals_in, ctx.avals_out, ctx.module.num_partitions
+        if exported.nr_devices not in (1, here):
+            raise ArgumentError(
+                f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and "
+                f"is called in a context with {here} devices, which is not allowed.",
+                hint="call it under jit with in_shardings on a mesh of as many devices",
+            )
         module = exported.module_for(ctx.platform, avals)
         is_static = not any(a.is_symbolic for a in avals)
         wanted = avals if is_static else exported.in_avals

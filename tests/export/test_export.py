@@ -13,6 +13,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus import ShapeDtypeStruct, export, grad, jit, lax, random, tree_util, vjp
 from olympus.export import DisabledSafetyCheck, Exported, symbolic_shape
+from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 from olympus_core.base.errors import (
     InconclusiveDimensionOperation,
     ShapeError,
@@ -119,6 +120,80 @@ def test_a_donated_argument() -> None:
     close(jit(lambda x: x + program.call(x))(x), X + np.sin(X))
     close(program.call(x), np.sin(X))
     close(x, X)
+
+
+def shardings(count: int, axis: str = "x") -> tuple[NamedSharding, NamedSharding]:
+    """Return a sharding of rows over devices, and one of whole arrays."""
+    mesh = Mesh(np.array(olympus.devices()[:count]), (axis,))
+    return NamedSharding(mesh, PartitionSpec(axis)), NamedSharding(mesh, PartitionSpec())
+
+
+def of_two_devices(**options: Any) -> Exported:
+    rows, whole = shardings(2)
+    f = jit(lambda x, y: (x * y, y.sum()), in_shardings=(rows, whole), out_shardings=(rows, whole))
+    program: Exported = exported(f, **options)(X, X)
+    return program
+
+
+def test_a_program_of_several_devices() -> None:
+    program = of_two_devices()
+    assert program.nr_devices == 2
+    assert program.in_shardings_hlo == program.out_shardings_hlo == (None, None)
+    for axis in ("x", "rows"):
+        rows, whole = shardings(2, axis)
+        product, total = jit(program.call, in_shardings=(rows, whole))(X, X)
+        close(product, X * X)
+        close(total, X.sum())
+        assert product.sharding.is_equivalent_to(rows, 1)
+    mesh = shardings(2)[0].mesh
+    assert program.in_shardings_jax(mesh) == shardings(2)
+    assert program.out_shardings_jax(mesh) == shardings(2)
+    placed = [olympus.device_put(X, s) for s in shardings(2)]
+    close(program.call(*placed)[0], X * X)
+    one = exported(jnp.sin)(X)
+    assert one.in_shardings_jax(mesh) == one.out_shardings_jax(mesh) == (None,)
+    close(jit(one.call, in_shardings=shardings(2)[0])(X), np.sin(X))
+
+
+def test_a_program_of_several_devices_needs_as_many() -> None:
+    program = of_two_devices()
+    message = "was exported for 2 devices and is called in a context with {} devices, which is not"
+    with pytest.raises(ValueError, match=message.format(1)):
+        program.call(X, X)
+    with pytest.raises(ValueError, match=message.format(4)):
+        jit(program.call, in_shardings=shardings(4))(X, X)
+
+
+def test_the_derivative_of_a_program_of_several_devices() -> None:
+    program = of_two_devices(vjp_order=1)
+    assert program.vjp().nr_devices == 2
+    slope = grad(lambda x, y: program.call(x, y)[0].sum())
+    close(jit(slope, in_shardings=shardings(2))(X, X + 1), X + 1)
+    mapped = jit(
+        olympus.shard_map(
+            lambda x: lax.psum(x, "x"),
+            mesh=shardings(2)[0].mesh,
+            in_specs=PartitionSpec("x"),
+            out_specs=PartitionSpec(),
+        )
+    )
+    close(jit(exported(mapped)(X).call, in_shardings=shardings(2)[0])(X), X[:2] + X[2:])
+
+
+def test_sizes_of_several_scopes() -> None:
+    structs = [ShapeDtypeStruct(symbolic_shape("a"), F32) for _ in range(2)]
+    message = (
+        r"Invalid mixing of symbolic scopes when exporting add.\n"
+        r"Expected current \(from args\[0\]\) scope .*\nand found for 'a' \(args\[1\]\) scope"
+    )
+    with pytest.raises(ValueError, match=message):
+        export.export(jit(jnp.add))(*structs)
+
+
+def test_a_cotangent_of_integers() -> None:
+    product = exported(jit(lambda i, x: (2 * i, x * x)), vjp_order=1)(np.arange(4), X).vjp()
+    for zeros in (np.zeros(4, olympus.float0), np.zeros(4, bool)):
+        close(product.call(np.arange(4), X, zeros, X)[1], 2 * X * X)
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,12 @@ class _Parser:
         """The next token; empty at the end."""
         return self.tokens[self.place][0] if self.place < len(self.tokens) else ""
 
-    def fail(self, reason: str) -> NoReturn:
-        """Raise ShapeError with the place in the text."""
+    def fail(self, reason: str, dimension: int | None = None) -> NoReturn:
+        """Raise ShapeError with the place in the text; `dimension` is the next one by default."""
         end = self.tokens[self.place - 1][1] if self.place else 0
+        dimension = len(self.sizes) if dimension is None else dimension
         raise ShapeError(
-            f"syntax error in symbolic shape {self.text!r} in dimension {len(self.sizes)}: "
+            f"syntax error in symbolic shape {self.text!r} in dimension {dimension}: "
             f"{reason}. Parsed '{self.text[:end]}', remaining '{self.text[end:]}'.",
             hint='a shape is a text like "b, 2*b+1, b//4"',
         )
@@ -84,7 +85,8 @@ class _Parser:
             self._size()
             if not self.token or self.token == ")":
                 break
-            self.need(",")
+            if self.take(",") is None:
+                self.fail(f"expecting ',' but found {self.token!r}", len(self.sizes) - 1)
         if opened:
             self.need(")")
         if self.token:

@@ -58,12 +58,19 @@ class SymbolicScope:
         """Return the expressions that the constraints state to be at least 0."""
         return self._rows
 
-    def check_same(self, x: SymbolicDim, when: str = "") -> None:
-        """Raise ShapeError if an expression belongs to another scope."""
+    def check_same(
+        self, x: SymbolicDim, when: str = "", places: tuple[str, str] = ("", "")
+    ) -> None:
+        """Raise ShapeError if an expression belongs to another scope.
+
+        `places` are those of this scope and of the expression, for the message.
+        """
         if x.scope is not self:
+            own, other = (f" ({place})" if place else "" for place in places)
+            expected = f"Expected current (from {places[0]}) scope" if own else "Expected scope"
             raise ShapeError(
-                f"Invalid mixing of symbolic scopes {when}.\nExpected scope {self}\n"
-                f"and found for '{x}' scope {x.scope}",
+                f"Invalid mixing of symbolic scopes {when}.\n{expected} {self}\n"
+                f"and found for '{x}'{other} scope {x.scope}",
                 hint="create the shapes in one scope: symbolic_shape(..., scope=scope)",
             )
 
