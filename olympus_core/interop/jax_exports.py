@@ -11,7 +11,7 @@ from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 from olympus_core.interop.jax_calls import program_p
-from olympus_core.interop.jax_modules import jax, jax_export
+from olympus_core.interop.jax_modules import INSTALL, JaxImportError, jax, jax_export
 from olympus_core.ir.effects import calls_python
 from olympus_core.stages.stages import Traced
 from olympus_core.transforms.staging import hoist_consts
@@ -30,6 +30,7 @@ def export_file(traced: Traced, backends: Sequence[str] = ("cpu",), *, vjp_order
 
     Raises:
       UsageError: the program is for several devices, or JAX cannot export it.
+      JaxImportError: the package flatbuffers is missing.
 
     >>> content = export_file(olympus.jit(f).trace(x), ["cpu", "gpu"])
     >>> jax.export.deserialize(bytearray(content)).call(x)
@@ -65,6 +66,9 @@ def export_file(traced: Traced, backends: Sequence[str] = ("cpu",), *, vjp_order
         try:
             exported = jax_export.export(jax.jit(call), platforms=platforms)(*args, **kwargs)
             return bytes(exported.serialize(vjp_order=vjp_order))
+        except ImportError as exc:
+            message = f"a file of jax.export needs the package flatbuffers: {exc}"
+            raise JaxImportError(message, hint=INSTALL) from None
         except (ValueError, TypeError, NotImplementedError) as exc:
             reason = str(exc).strip().partition("\n")[0]
             raise UsageError(f"JAX cannot export '{signature.name}': {reason}") from exc

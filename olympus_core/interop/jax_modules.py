@@ -7,7 +7,7 @@ from typing import Any
 from olympus_core import xla
 from olympus_core.base.errors import BackendError
 
-_INSTALL = "pip install 'olympus[jax]'"
+INSTALL = "pip install 'olympus[jax]'"
 
 
 class JaxImportError(BackendError, ImportError):
@@ -30,9 +30,9 @@ try:
 except ModuleNotFoundError as exc:
     if exc.name != "jax":
         raise
-    raise JaxImportError("olympus.interop.jax needs JAX", hint=_INSTALL) from None
+    raise JaxImportError("olympus.interop.jax needs JAX", hint=INSTALL) from None
 except RuntimeError as exc:  # jax checks the version of jaxlib when it is imported
-    raise JaxImportError(f"JAX cannot be imported: {exc}", hint=_INSTALL) from None
+    raise JaxImportError(f"JAX cannot be imported: {exc}", hint=INSTALL) from None
 
 
 def _share_plugins() -> None:
