@@ -24,7 +24,7 @@ from olympus_core.blocks.outline import blocks, outline
 from olympus_core.blocks.repeats import Thresholds
 from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.lowering import module as lowering
+from olympus_core.lowering import whole_module as lowering
 
 jnp = ox.numpy
 OCCURRENCES = (2, 3, 4, 6, 12)

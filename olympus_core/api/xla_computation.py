@@ -19,7 +19,7 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import OlympusWarning, TransformError
 from olympus_core.ir import trace
 from olympus_core.jit.calling import JitOptions
-from olympus_core.lowering import module as lowering
+from olympus_core.lowering import whole_module as lowering
 from olympus_core.mlir import bindings as mlir
 
 #: XLA limits the number of a program's parameters on some platforms

@@ -15,6 +15,7 @@ from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
 from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.entry_signature import EntrySignature, read_entry
 from olympus_core.placement.sharding import (
     Sharding,
     Tiling,
@@ -38,7 +39,7 @@ def check_program(
       ArtifactError: when they differ in number, shape, dtype or donation, or the program cannot
         be read or is for another number of devices.
     """
-    entry, arguments = mlir.read_entry(content), (*constants, *signature.arguments)
+    entry, arguments = read_entry(content), (*constants, *signature.arguments)
     for kind, arrays, types in (
         ("argument", arguments, entry.arguments),
         ("result", signature.results, entry.results),
@@ -57,7 +58,7 @@ def check_program(
 _OLDER_SHARDINGS = b"mhlo.sharding"
 
 
-def _check_devices(entry: mlir.EntrySignature, num_devices: int) -> None:
+def _check_devices(entry: EntrySignature, num_devices: int) -> None:
     """Compare the number of devices with a program's, and with that of each of its meshes."""
     sizes = [entry.num_devices, *(math.prod(mesh) for mesh in entry.meshes)]
     for size in sizes:

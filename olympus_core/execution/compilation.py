@@ -26,7 +26,7 @@ from olympus_core.execution.inspections import Inspected
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.lowering import module as lowering
+from olympus_core.lowering import whole_module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding

@@ -20,7 +20,7 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import CompileError
 from olympus_core.ir.effects import inspections_in
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.lowering import module as lowering
+from olympus_core.lowering import whole_module as lowering
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.lowering.module_state import Manual, Watching
 from olympus_core.placement.chosen_sharding import (

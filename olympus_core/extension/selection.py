@@ -11,7 +11,7 @@ from olympus_core.base.errors import ShapeError
 from olympus_core.extension.user_primitive import UserPrimitive
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.reduction import fill_region
-from olympus_core.primitives.window import pairs_attr, window_shape
+from olympus_core.primitives.window_parameters import pairs_attr, window_shape
 from olympus_core.transforms.staging import hoist_consts
 
 if TYPE_CHECKING:

@@ -9,33 +9,28 @@ effects, unless it is emitted for only one compilation.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import array_to_numpy
-from olympus_core.base import gc_pause
 from olympus_core.base.avals import Shape, ShapedArray, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import LoweringError, TraceError
 from olympus_core.ir.dce_cse import simplify
-from olympus_core.ir.effects import calls_python, has_ordered_effects, without_inspections
+from olympus_core.ir.effects import calls_python
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.ir.trace import Axes, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.attributes import add_frontend_attributes, annotate_results, mark
 from olympus_core.lowering.concatenations import write_parts
-from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.emitting import EmittingTrace
-from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.fingerprint import fingerprint
-from olympus_core.lowering.module_functions import functions_copied, put_first
-from olympus_core.lowering.module_state import Manual, ModuleState, Watching, symbol_of
-from olympus_core.lowering.ordering import with_order
+from olympus_core.lowering.module_functions import functions_copied
+from olympus_core.lowering.module_state import Manual, ModuleState, Watching
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
 from olympus_core.mlir.attributes import attribute, output_aliases
@@ -488,7 +483,7 @@ def _function_for(module: ModuleState, program: Olympuspr, name: str, is_outline
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
-        function = _emit_function(module, program, symbol, private=True)
+        function = emit_function(module, program, symbol, private=True)
         if is_outlined:
             write_parts(function.entry_block)
     return symbol
@@ -502,7 +497,8 @@ def _undecided_in(module: ModuleState, program: Olympuspr) -> Iterator[Var]:
             yield from _undecided_in(module, inner)
 
 
-def _emit_function(module: ModuleState, program: Olympuspr, name: str, private: bool) -> Any:
+def emit_function(module: ModuleState, program: Olympuspr, name: str, private: bool) -> Any:
+    """Emit the function of a program, and return it."""
     ir = mlir.ir
     sizes = dynamic.names() if private else ()
     kind = ir.FunctionType.get(
@@ -559,62 +555,3 @@ def _emit_applied(
         inside = dynamic.function_dimensions(variables)
         with ir.InsertionPoint(block), using_trace(trace), inside:
             mlir.op("func.return", (), trace.run(fun, arguments[len(sizes) :], ins))
-
-
-def lower_module(
-    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
-) -> ir.Module:
-    """Return the StableHLO module whose `main` is `program`: see `lower_with_forms`."""
-    return lower_with_forms(program, entry, platform, watch).module
-
-
-class LoweredModule(NamedTuple):
-    """A StableHLO module, and facts that it does not contain.
-
-    `has_forms` is True if it has primitives in special forms for its target. `callees` are the
-    Python functions that it calls, in the order of their indices.
-    """
-
-    module: Any
-    has_forms: bool
-    callees: tuple[Any, ...]
-
-
-def lower_with_forms(
-    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
-) -> LoweredModule:
-    """Return the StableHLO module whose `main` is `program`, and facts about it.
-
-    It has the inspections of the program only with a `watch`, and contains addresses of the process
-    if the watch returns bytes. Such a module is the result of lowering without a watch.
-
-    Raises LoweringError if the program cannot be expressed on the platform, and, without a `watch`,
-    ShardingError if some devices may never reach a collective that others wait for.
-    """
-    if watch is None:
-        program = without_inspections(program)
-    if has_ordered_effects(program) and entry.num_partitions > 1:
-        raise LoweringError(
-            "ordered effects are not supported for more than 1 device",
-            hint="leave out ordered=True, or run the program on one device",
-        )
-    program = with_order(program)
-    # the compiler drops values that only an effect reads
-    agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
-    if entry.num_partitions > 1:
-        agreement.follow(program, [frozenset()] * len(program.invars))
-    with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
-        ir = mlir.ir
-        mlir_module = ir.Module.create()
-        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(symbol_of(entry.name))
-        replicas = math.prod(size for _, size in entry.axes)
-        for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
-            mlir_module.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
-        module = ModuleState(platform, entry, watch)
-        module.undecided = agreement.undecided
-        module.body, module.names["main"] = mlir_module.body, 1
-        function = _emit_function(module, program, "main", private=False)
-        put_first(mlir_module, function)
-        annotate(function, program, entry, module.meshes)
-        module.meshes.declare(mlir_module.body)
-        return LoweredModule(mlir_module, module.has_forms, tuple(module.host_functions))

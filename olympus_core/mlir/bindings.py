@@ -10,7 +10,6 @@ import contextlib
 import functools
 import importlib
 import io
-import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BYTECODE",
-    "EntrySignature",
     "broadcast",
     "bytecode",
     "chlo",
@@ -51,7 +49,6 @@ __all__ = [
     "op1",
     "parsed",
     "portable",
-    "read_entry",
     "readable",
     "tensor_type",
     "without_locations",
@@ -471,51 +468,9 @@ def evaluate_module(
         return [np.array(ir.DenseElementsAttr(x)) for x in outs]
 
 
-class EntrySignature(NamedTuple):
-    """The arguments and results of a program's entry function; `donated` are indices of arguments.
-
-    `num_devices` is the module's number of devices, and `meshes` are the sizes of its meshes.
-    """
-
-    arguments: tuple[ir.Type, ...]
-    results: tuple[ir.Type, ...]
-    donated: frozenset[int]
-    num_devices: int
-    meshes: tuple[tuple[int, ...], ...]
-
-
 #: The prefix of MLIR bytecode, also of a portable artifact.
 BYTECODE = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"  # the writer of the bytecode, after the magic number and the version
-_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
-
-
-def read_entry(content: bytes) -> EntrySignature:
-    """Return the types of the program in a portable StableHLO artifact, the result of `portable`.
-
-    Raises:
-      ArtifactError: the bytes are not such an artifact, or have no function `main`.
-    """
-    module = _deserialized(content)  # its operations live as long as it does
-    with readable("the program"):
-        main = _main(module)
-        attributes = list(main.operation.attributes.get("arg_attrs") or [])
-        donated = [
-            i
-            for i, attribute in enumerate(attributes)
-            if any(name in attribute for name in _DONATED)
-        ]
-        types = tuple(main.type.inputs), tuple(main.type.results)
-        return EntrySignature(
-            *types, frozenset(donated), _num_devices(module), declared_meshes(module)
-        )
-
-
-def _num_devices(module: ir.Module) -> int:
-    """Return the partitions times the replicas."""
-    attributes = module.operation.attributes
-    names = [name for name in ("mhlo.num_partitions", "mhlo.num_replicas") if name in attributes]
-    return math.prod(int(attributes[name].value) for name in names)
 
 
 def sdy_attributes() -> Any:
@@ -523,20 +478,6 @@ def sdy_attributes() -> Any:
     from jaxlib.mlir._mlir_libs import _sdy
 
     return _sdy
-
-
-def declared_meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
-    """Return the sizes of the axes of each mesh that the module declares."""
-    _sdy = sdy_attributes()
-    operations = [view for view in module.body.operations if view.operation.name == "sdy.mesh"]
-    meshes = [_sdy.MeshAttr(view.operation.attributes["mesh"]) for view in operations]
-    return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in meshes)
-
-
-def _deserialized(content: bytes) -> ir.Module:
-    if not content.startswith(BYTECODE):  # the parser would read it as text
-        raise ArtifactError("the program is not StableHLO bytecode")
-    return verified(lambda: hlo.deserialize_portable_artifact(context(), content), "the program")
 
 
 def parsed(content: bytes | str, name: str = "the program") -> ir.Module:
@@ -608,10 +549,3 @@ def _diagnostics() -> Iterator[list[str]]:
         yield messages
     finally:
         handler.detach()
-
-
-def _main(module: ir.Module) -> Any:
-    for function in module.body.operations:
-        if isinstance(function, func.FuncOp) and function.name.value == "main":
-            return function
-    raise ArtifactError("the program has no function 'main'")

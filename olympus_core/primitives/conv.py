@@ -39,7 +39,7 @@ from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
 from olympus_core.primitives.matrices import MANY_PRODUCTS
 from olympus_core.primitives.precision import precision_config, raised_precision
-from olympus_core.primitives.window import dilated, pairs_attr, windows
+from olympus_core.primitives.window_parameters import dilated, pairs_attr, windows
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext

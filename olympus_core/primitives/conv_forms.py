@@ -27,7 +27,7 @@ from olympus_core.primitives.elementwise.base import (
 )
 from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.matrices import MANY_PRODUCTS
-from olympus_core.primitives.window import dilated
+from olympus_core.primitives.window_parameters import dilated
 
 Params = dict[str, Any]
 Form = Callable[..., Any]

@@ -34,7 +34,8 @@ from olympus_core.primitives.reduction import (
     shifted,
 )
 from olympus_core.primitives.sort import along
-from olympus_core.primitives.window import emit_reduce_window, read_window
+from olympus_core.primitives.window import emit_reduce_window
+from olympus_core.primitives.window_parameters import read_window
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext

@@ -1,8 +1,6 @@
-"""Window primitives: a reduction of each window of an array, and the geometry of windows.
+"""Window primitives: a reduction of each window of an array, and the elements that it selects.
 
-A window has `window_dimensions`, moves by `window_strides`, and takes every `window_dilation`-th
-element of the operand, which has `base_dilation` - 1 holes between its elements and `padding`
-(low, high) of the reduction's identity around it.
+`window_parameters.py` has the parameters of windows.
 """
 
 from __future__ import annotations
@@ -16,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
+from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.base.errors import ShapeError, TransformError
 from olympus_core.ir import sharding_rules
-from olympus_core.ir.axis_orders import Order, Reordered, along_axes, most_common
+from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import (
     Avals,
@@ -40,14 +38,13 @@ from olympus_core.primitives.elementwise.base import (
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
+from olympus_core.primitives.folded_tangents import Dual, fold_tangents
 from olympus_core.primitives.gather import GatherScatterMode, ScatterDimensionNumbers
 from olympus_core.primitives.matrices import MANY_PRODUCTS
 from olympus_core.primitives.reduction import (
-    Dual,
     Reduction,
     check_combiner,
     fill_region,
-    fold_tangents,
     highest,
     lowest,
     reduce_max_p,
@@ -57,120 +54,19 @@ from olympus_core.primitives.reduction import (
     split_half,
 )
 from olympus_core.primitives.window_forms import reads, window_form
+from olympus_core.primitives.window_parameters import (
+    dilated,
+    pairs_attr,
+    read_window,
+    reordered_window,
+    window_attributes,
+    window_shape,
+    with_mapped_axis,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
-    from olympus_core.mlir.bindings import ir
     from olympus_core.raising.stablehlo_operation import StableHloOperation
-
-Padding = tuple[tuple[int, int], ...]
-
-
-def dilated(size: int, dilation: int) -> int:
-    """Return the extent of `size` elements that are `dilation` apart."""
-    return (size - 1) * dilation + 1 if size else 0
-
-
-def windows(size: int, padding: tuple[int, int], window: int, stride: int) -> int:
-    """Return the number of windows along a dimension; `size` and `window` are dilated sizes."""
-    return max(0, (size + sum(padding) - window) // stride + 1)
-
-
-def window_shape(name: str, shape: Shape, params: dict[str, Any]) -> Shape:
-    """Return the shape of a window reduction's result; raise ShapeError for invalid parameters."""
-    for what, low in (
-        ("window_dimensions", 1),
-        ("window_strides", 1),
-        ("base_dilation", 1),
-        ("window_dilation", 1),
-        ("padding", None),
-    ):
-        values = params[what]
-        if len(values) != len(shape) or (low is not None and min(values, default=1) < low):
-            raise ShapeError(
-                f"{name} of an array of shape {shape} needs {what} of {len(shape)} "
-                f"{'pairs' if low is None else 'positive ints'}, and got {values}"
-            )
-    sizes = zip(
-        shape,
-        params["base_dilation"],
-        params["padding"],
-        params["window_dimensions"],
-        params["window_dilation"],
-        params["window_strides"],
-        strict=True,
-    )
-    return tuple(
-        [windows(dilated(n, b), pad, dilated(w, d), stride) for n, b, pad, w, d, stride in sizes]
-    )
-
-
-def pairs_attr(pairs: Padding) -> ir.Attribute:
-    """Return pairs of ints as a dense attribute of shape (n, 2); symbolic ones unchanged."""
-    if any(is_symbolic_dim(n) for pair in pairs for n in pair):
-        return mlir.SymbolicValues(tuple(pairs))
-    return mlir.dense(np.asarray(pairs, np.int64).reshape(-1, 2))
-
-
-def _attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
-    """Return the attributes of `stablehlo.reduce_window`."""
-    return {
-        "window_dimensions": mlir.i64_array(params["window_dimensions"]),
-        "window_strides": mlir.i64_array(params["window_strides"]),
-        "base_dilations": mlir.i64_array(params["base_dilation"]),
-        "window_dilations": mlir.i64_array(params["window_dilation"]),
-        "padding": pairs_attr(params["padding"]),
-    }
-
-
-def read_window(operation: StableHloOperation) -> dict[str, Any]:
-    """Return the parameters of a window from the attributes of `stablehlo.reduce_window`."""
-    rank = operation.avals_in[0].ndim
-    ones = (1,) * rank
-    return {
-        "window_dimensions": operation.ints("window_dimensions"),
-        "window_strides": operation.ints("window_strides", ones),
-        "padding": operation.pairs("padding", rank),
-        "base_dilation": operation.ints("base_dilations", ones),
-        "window_dilation": operation.ints("window_dilations", ones),
-    }
-
-
-def _map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
-    """Return the parameters for an array that also has a mapped axis at `dim`."""
-    moved = dict(params)
-    for name, value in (
-        ("window_dimensions", 1),
-        ("window_strides", 1),
-        ("base_dilation", 1),
-        ("window_dilation", 1),
-        ("padding", (0, 0)),
-    ):
-        if name in params:
-            moved[name] = (*params[name][:dim], value, *params[name][dim:])
-    return moved
-
-
-def _reordered_window(
-    orders: Sequence[Order | None], count: int, params: dict[str, Any]
-) -> Reordered | None:
-    """Return an operation of `count` arrays on windows in the most common of the orders.
-
-    The axes along which a window has several elements keep their order, because that is the order
-    in which equal elements of a window are compared.
-    """
-    order = most_common(orders[:count])
-    if order is None:
-        return None
-    inside = [axis for axis in order if params["window_dimensions"][axis] > 1]
-    if inside != sorted(inside):
-        return None
-    names = [n for n in _PER_AXIS if n in params]
-    rest = (None,) * (len(orders) - count)
-    return Reordered(along_axes(params, order, names), (order,) * count + rest, (order,))
-
-
-_PER_AXIS = ("window_dimensions", "window_strides", "base_dilation", "window_dilation", "padding")
 
 
 def emit_reduce_window(
@@ -182,7 +78,7 @@ def emit_reduce_window(
 ) -> Any:
     """Emit `stablehlo.reduce_window`; `body` emits the result for two scalars."""
     out = ctx.aval_out
-    attributes = _attributes(params)
+    attributes = window_attributes(params)
     if any(isinstance(x, mlir.SymbolicValues) for x in attributes.values()):
         reducer = ctx.function("reducer", (out.update(shape=()),) * 2, body)
         return dynamic.reduce_window(out, (operand, init), attributes, reducer)
@@ -249,12 +145,12 @@ class WindowReduction(SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         dim = dims[0] or 0
-        return self.bind(args[0], **_map_axis(params, dim)), dim
+        return self.bind(args[0], **with_mapped_axis(params, dim)), dim
 
     def reordered(
         self, orders: Sequence[Order | None], avals: Avals, **params: Any
     ) -> Reordered | None:
-        return _reordered_window(orders, 1, params)
+        return reordered_window(orders, 1, params)
 
 
 class WindowSum(WindowReduction):
@@ -338,7 +234,7 @@ class SelectAndGather(LinearPrimitive, SingleResult):
             "stablehlo.reduce_window",
             [mlir.tensor_type(a) for a in outs],
             (operands[1], operands[0], *inits),
-            _attributes(params),
+            window_attributes(params),
             regions=1,
         )
 
@@ -375,12 +271,12 @@ class SelectAndGather(LinearPrimitive, SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         arrays = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
-        return self.bind(*arrays, **_map_axis(params, 0)), 0
+        return self.bind(*arrays, **with_mapped_axis(params, 0)), 0
 
     def reordered(
         self, orders: Sequence[Order | None], avals: Avals, **params: Any
     ) -> Reordered | None:
-        return _reordered_window(orders, 2, params)
+        return reordered_window(orders, 2, params)
 
 
 #: most elements of a window for which unrolled comparisons find the selected one, and least
@@ -518,13 +414,13 @@ class SelectAndScatterAdd(LinearPrimitive, SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         arrays = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
-        return self.bind(*arrays, **_map_axis(params, 0)), 0
+        return self.bind(*arrays, **with_mapped_axis(params, 0)), 0
 
     def reordered(
         self, orders: Sequence[Order | None], avals: Avals, **params: Any
     ) -> Reordered | None:
         # the array has the layout of the windows that its elements are selected from
-        return _reordered_window(orders, 2, params)
+        return reordered_window(orders, 2, params)
 
 
 def _elements_of_windows(array: Dual, init: Dual, params: dict[str, Any]) -> Dual:
@@ -577,7 +473,7 @@ class ReduceWindow(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         program: Olympuspr = params["olympuspr"]
-        attributes = _attributes(params)
+        attributes = window_attributes(params)
         operation = mlir.op("stablehlo.reduce_window", types, operands, attributes, regions=1)
         ctx.region(operation.regions[0], program)
         return list(operation.results)
@@ -610,7 +506,7 @@ class ReduceWindow(MultipleResults):
         arrays = [
             at_front(x, d, batched.size) for x, d in zip(args[:half], dims[:half], strict=True)
         ]
-        outs = self.bind(*arrays, *args[half:], **_map_axis(params, 0))
+        outs = self.bind(*arrays, *args[half:], **with_mapped_axis(params, 0))
         return outs, [0] * len(outs)
 
 

@@ -11,7 +11,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus_core.base.errors import LoweringError, UsageError
 from olympus_core.lowering.entry import EntryAttributes
-from olympus_core.lowering.module import lower_module
+from olympus_core.lowering.whole_module import lower_module
 
 X = np.arange(4.0, dtype=np.float32)
 

@@ -13,7 +13,7 @@ import pytest
 
 import olympus
 from olympus_core.ir.check import check
-from olympus_core.lowering import module as lowering
+from olympus_core.lowering import whole_module as lowering
 from olympus_core.lowering.entry import EntryAttributes
 from tests.primitives.case import Case
 from tests.primitives.cases_collective import AXIS_CASES, SIZE

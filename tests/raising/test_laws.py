@@ -10,7 +10,7 @@ import pytest
 
 import olympus
 from olympus_core.lowering.entry import EntryAttributes
-from olympus_core.lowering.module import lower_module
+from olympus_core.lowering.whole_module import lower_module
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import raise_module
 from olympus_core.raising.unraisable import UnraisableError

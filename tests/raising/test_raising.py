@@ -22,7 +22,7 @@ from olympus_core.execution import compilation
 from olympus_core.ir.check import check
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.lowering.entry import EntryAttributes
-from olympus_core.lowering.module import lower_module
+from olympus_core.lowering.whole_module import lower_module
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import raise_module
 from olympus_core.raising.unraisable import UnraisableError

@@ -23,7 +23,7 @@ from olympus_core.primitives.elementwise.arithmetic import rem_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.precision import Precision, canonical_precision
 from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
-from olympus_core.primitives.window import Padding, dilated, windows
+from olympus_core.primitives.window_parameters import Padding, dilated, windows
 
 ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
 

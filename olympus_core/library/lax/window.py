@@ -17,14 +17,12 @@ from olympus_core.primitives.reduction import (
     reduce_sum_p,
 )
 from olympus_core.primitives.window import (
-    Padding,
-    dilated,
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_p,
     reduce_window_sum_p,
-    window_shape,
 )
+from olympus_core.primitives.window_parameters import Padding, dilated, window_shape
 
 _WINDOWED: dict[Reduction, Primitive] = {
     reduce_sum_p: reduce_window_sum_p,

@@ -16,7 +16,7 @@ from olympus_cli.frontends.loading import load_target
 from olympus_cli.spec.project import load_project
 from olympus_core.analysis.cost.cost import cost_of_module
 from olympus_core.analysis.sources.places import Place, Places, read_name
-from olympus_core.lowering import module as lowering
+from olympus_core.lowering import whole_module as lowering
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.mlir import bindings as mlir
 from tests.blocks.networks import X, forward, params

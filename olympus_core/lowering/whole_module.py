@@ -1,0 +1,80 @@
+"""The lowering of a whole program to a StableHLO module."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from olympus_core.base import gc_pause
+from olympus_core.base.errors import LoweringError
+from olympus_core.ir.effects import has_ordered_effects, without_inspections
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering.divergence import Agreement
+from olympus_core.lowering.entry import EntryAttributes, annotate
+from olympus_core.lowering.module import emit_function
+from olympus_core.lowering.module_functions import put_first
+from olympus_core.lowering.module_state import ModuleState, Watching, symbol_of
+from olympus_core.lowering.ordering import with_order
+from olympus_core.mlir import bindings as mlir
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+
+
+def lower_module(
+    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
+) -> ir.Module:
+    """Return the StableHLO module whose `main` is `program`: see `lower_with_forms`."""
+    return lower_with_forms(program, entry, platform, watch).module
+
+
+class LoweredModule(NamedTuple):
+    """A StableHLO module, and facts that it does not contain.
+
+    `has_forms` is True if it has primitives in special forms for its target. `callees` are the
+    Python functions that it calls, in the order of their indices.
+    """
+
+    module: Any
+    has_forms: bool
+    callees: tuple[Any, ...]
+
+
+def lower_with_forms(
+    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
+) -> LoweredModule:
+    """Return the StableHLO module whose `main` is `program`, and facts about it.
+
+    It has the inspections of the program only with a `watch`, and contains addresses of the process
+    if the watch returns bytes. Such a module is the result of lowering without a watch.
+
+    Raises LoweringError if the program cannot be expressed on the platform, and, without a `watch`,
+    ShardingError if some devices may never reach a collective that others wait for.
+    """
+    if watch is None:
+        program = without_inspections(program)
+    if has_ordered_effects(program) and entry.num_partitions > 1:
+        raise LoweringError(
+            "ordered effects are not supported for more than 1 device",
+            hint="leave out ordered=True, or run the program on one device",
+        )
+    program = with_order(program)
+    # the compiler drops values that only an effect reads
+    agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
+    if entry.num_partitions > 1:
+        agreement.follow(program, [frozenset()] * len(program.invars))
+    with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
+        ir = mlir.ir
+        mlir_module = ir.Module.create()
+        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(symbol_of(entry.name))
+        replicas = math.prod(size for _, size in entry.axes)
+        for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
+            mlir_module.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
+        module = ModuleState(platform, entry, watch)
+        module.undecided = agreement.undecided
+        module.body, module.names["main"] = mlir_module.body, 1
+        function = emit_function(module, program, "main", private=False)
+        put_first(mlir_module, function)
+        annotate(function, program, entry, module.meshes)
+        module.meshes.declare(mlir_module.body)
+        return LoweredModule(mlir_module, module.has_forms, tuple(module.host_functions))
