@@ -38,3 +38,17 @@ except ImportError as error:
 """
     expected = f"BackendError|6|{message}|pip install 'olympus[jax]'"
     assert output(program, tmp_path) == expected
+
+
+def test_a_file_of_jax_export_needs_flatbuffers() -> None:
+    program = """
+sys.modules["flatbuffers"] = None
+import olympus
+from olympus.interop.jax import export_file
+try:
+    export_file(olympus.jit(lambda x: x + 1).trace(1.0))
+except ImportError as error:
+    print(error.exit_code, str(error).partition(":")[0], error.hint, sep="|")
+"""
+    expected = "6|a file of jax.export needs the package flatbuffers|pip install 'olympus[jax]'"
+    assert output(program).splitlines()[-1] == expected

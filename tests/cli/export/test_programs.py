@@ -113,17 +113,6 @@ def test_jax_export_has_the_backends_of_a_target(project: Path, invoke: Invoke) 
     assert shown.split() == ["('cpu',", "'cuda')"]
 
 
-def test_jax_export_needs_a_package_that_jax_does_not_install(
-    project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "jax._src.export.serialization", None)
-    (project / "layer.py").write_text(LAYER)
-    result = invoke("export", "layer:layer", *SHAPES, "--format", "jax-export")
-    assert result.exit_code == 6
-    assert "needs the package flatbuffers" in result.stderr
-    assert "pip install 'olympus[jax]'" in result.stderr
-
-
 def test_jax_export_of_several_devices_is_refused(project: Path, invoke: Invoke) -> None:
     (project / "olympus.toml").write_text(
         '[target.add]\nentry = "model:add"\nmesh = { d = 2 }\n'
