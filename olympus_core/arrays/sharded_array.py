@@ -24,12 +24,14 @@ from olympus_core.base.errors import (
 )
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
+from olympus_core.placement.layout import without_layout
 from olympus_core.placement.mesh import as_tuple
 from olympus_core.placement.sharding import (
     Index,
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
+    check_memory,
     typed_sharding,
 )
 
@@ -130,7 +132,7 @@ class ShardedArray(DeviceArray):
                 device,
                 index,
                 places[:i].count(places[i]),
-                on_device(shard_aval, buffer, device).commit(),
+                on_device(shard_aval, buffer, device, tiled.memory_kind).commit(),
             )
             for i, (device, index, buffer) in enumerate(
                 zip(devices, indices, xla.shard_buffers(self.buffer), strict=True)
@@ -163,11 +165,13 @@ def _aval(x: ShardedArray) -> ShapedArray:
 register_aval(ShardedArray, _aval)
 
 
-def on_device(aval: ShapedArray, buffer: xla.Buffer, device: Any) -> DeviceArray:
+def on_device(
+    aval: ShapedArray, buffer: xla.Buffer, device: Any, memory_kind: str = "device"
+) -> DeviceArray:
     """Return the array of a Buffer on one device."""
-    if device == xla.default_device():
+    if device == xla.default_device() and memory_kind == "device":
         return DeviceArray(aval, buffer)
-    return ShardedArray(aval, buffer, SingleDeviceSharding(device))
+    return ShardedArray(aval, buffer, SingleDeviceSharding(device, memory_kind=memory_kind))
 
 
 def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> DeviceArray:
@@ -177,13 +181,14 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
     """
     aval = (aval or get_aval(x)).without_sharding()
     sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
+    check_memory(sharding)
     if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
         if x.is_deleted():
             raise xla.deleted_error("an array was used", aval.long_name())
         is_same = x.committed and x.sharding == sharding
         return x if is_same else ShardedArray(aval, x.buffer, sharding)
     value = x.numpy() if isinstance(x, DeviceArray) else put_array(x, aval).numpy()
-    if isinstance(sharding, SingleDeviceSharding) and sharding.device == xla.default_device():
+    if sharding == SingleDeviceSharding(xla.default_device()):
         return put_array(value, aval).commit()
     return ShardedArray(aval, xla.put_shards(value, sharding), sharding)
 
@@ -203,7 +208,7 @@ def make_array_from_callback(
     """
     name = "make_array_from_callback"
     shape = canonical_shape(shape)
-    _check_sharding(name, sharding)
+    sharding = _checked_sharding(name, sharding)
     if not callable(data_callback):
         raise ArgumentError(f"{name} needs a function of the slices, and got {data_callback!r:.80}")
     shard_shape = sharding.shard_shape(shape)
@@ -244,7 +249,7 @@ def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 def _array_of(aval: ShapedArray, sharding: Sharding, buffers: Sequence[xla.Buffer]) -> DeviceArray:
     if isinstance(sharding, SingleDeviceSharding):
-        return on_device(aval, buffers[0], sharding.device).commit()
+        return on_device(aval, buffers[0], sharding.device, sharding.memory_kind).commit()
     return ShardedArray(aval, xla.assembled(aval.shape, aval.dtype, sharding, buffers), sharding)
 
 
@@ -262,7 +267,7 @@ def make_array_from_single_device_arrays(
     """
     shape = canonical_shape(shape)
     name = "make_array_from_single_device_arrays"
-    _check_sharding(name, sharding)
+    sharding = _checked_sharding(name, sharding)
     by_device: dict[Any, DeviceArray] = {}
     arrays = as_tuple(arrays, f"the arrays of {name}")
     for x in arrays:
@@ -289,12 +294,14 @@ def make_array_from_single_device_arrays(
     )
 
 
-def _check_sharding(caller: str, sharding: Any) -> None:
+def _checked_sharding(caller: str, sharding: Any) -> Sharding:
+    sharding = without_layout(sharding, f"the sharding of {caller}", is_concrete=True)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
             f"{caller} needs a sharding, and got {sharding!r:.80}",
             hint="pass NamedSharding(mesh, P(...)) or SingleDeviceSharding(device)",
         )
+    return sharding
 
 
 def _check_part(caller: str, index: Index, part: Any, expected_shape: tuple[int, ...]) -> None:

@@ -341,6 +341,8 @@ class ShapeDtypeStruct(metaclass=_Description):
                 f"ManualAxisType, and is {manual_axis_type!r:.80}"
             )
         self.manual_axis_type = manual_axis_type
+        if hasattr(sharding, "to_sharding"):
+            sharding = sharding.to_sharding("a ShapeDtypeStruct")
         if sharding is not None and not hasattr(sharding, "check_shape"):
             raise ArgumentError(
                 f"ShapeDtypeStruct needs a sharding or None, and got {sharding!r:.80}"

@@ -16,6 +16,7 @@ from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.jit.reference_calling import VALUES
+from olympus_core.placement.layout import without_layout
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     Sharding,
@@ -43,6 +44,10 @@ class Shardings(NamedTuple):
     @staticmethod
     def of(ins: Any, outs: Any) -> Shardings:
         """Return both, checked; raise ArgumentError for a leaf that is not a sharding or None."""
+        ins, outs = (
+            tree.map(lambda x, n=name: without_layout(x, n), prefix)
+            for name, prefix in (("in_shardings of jit", ins), ("out_shardings of jit", outs))
+        )
         for what, prefix in (("in_shardings", ins), ("out_shardings", outs)):
             for leaf in tree.leaves(prefix, is_leaf=lambda x: x is None):
                 spec = getattr(leaf, "spec", leaf)
@@ -104,6 +109,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 raise
             except ShardingError as error:
                 raise self._placed_apart(error, arguments, len(consts)) from None
+            results = [*map(_in_memory, results, outs)]
         else:
             inputs = [*consts, *map(_constrained, leaves, ins)]
             values = trace.current_trace().process(jit_p, inputs, call.params)
@@ -194,6 +200,13 @@ def _moved(x: Any, sharding: Sharding | None) -> Any:
     own, one = committed_sharding(x), SingleDeviceSharding
     is_elsewhere = isinstance(sharding, one) and isinstance(own, one) and own != sharding
     return put_on(x, sharding) if sharding is not None and is_elsewhere else x
+
+
+def _in_memory(x: Any, sharding: Sharding | None) -> Any:
+    """Return a result in the memory of the host if its `out_shardings` has that."""
+    if sharding is None or sharding.memory_kind == x.sharding.memory_kind:
+        return x
+    return put_on(x, x.sharding.with_memory_kind(sharding.memory_kind))
 
 
 def _constrained(x: Any, sharding: Sharding | None) -> Any:

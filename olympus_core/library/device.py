@@ -22,6 +22,7 @@ from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.jit import calling
+from olympus_core.placement.layout import without_layout
 from olympus_core.placement.mesh import Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
@@ -29,7 +30,6 @@ from olympus_core.placement.sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
-    check_memory_kind,
 )
 from olympus_core.primitives.sharding import reshard_p, sharding_constraint_p
 from olympus_core.transforms import staging
@@ -41,11 +41,9 @@ _T = TypeVar("_T")
 def check_device(device: Any) -> Sharding | None:
     """Return the argument `device`, a device or a sharding, as a sharding; None for None.
 
-    Raises UnsupportedError for the memory of a host, and ArgumentError for other values.
+    Raises ArgumentError for other values, and as a `Format` does.
     """
-    if isinstance(device, MemorySpace):  # an array remains on its device, in its memory
-        check_memory_kind("pinned_host" if device is MemorySpace.Host else None)
-        return None
+    device = without_layout(device, "the argument device", is_concrete=True)
     device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
         return device
@@ -227,6 +225,8 @@ def default_backend() -> str:
 
 
 Destination = xla.Device | Sharding
+#: The kinds of memory of the spaces.
+_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
 @overload
@@ -247,10 +247,11 @@ def device_put(
 ) -> Any:
     """Put a tree of arrays and scalars on a device, or give it a sharding; default: first device.
 
-    `device` is a device or a sharding, or a tree prefix of `x` of these.  An array that is put on
-    a device explicitly stays there: programs run on its devices.  In a traced function a sharding
-    is a constraint, and a device has no effect.  `src`, `donate` and `may_alias` have no effect:
-    `x` stays valid.
+    `device` is a device or a sharding, or a tree prefix of `x` of these.  A `memory.Space` leaves
+    an array on its devices, and puts it in the memory of these or of their host.  An array that is
+    put on a device explicitly stays there: programs run on its devices.  In a traced function a
+    sharding is a constraint, whose memory has no effect, and a device has none.  `src`, `donate`
+    and `may_alias` have no effect: `x` stays valid.
 
     Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
     device nor a sharding, and for both `donate` and `may_alias`, ShardingError for a sharding that
@@ -271,13 +272,24 @@ def device_put(
             return value if isinstance(value, DeviceArray) else on_default_device(put_array(value))
         return put_on(value, sharding)
 
+    def moved(value: Any, space: MemorySpace) -> Any:
+        """Return an array on its devices, in the memory of a space; a traced one is unchanged."""
+        if isinstance(value, Tracer):
+            return value
+        x = leaf(value, None)
+        kind = _KINDS.get(space, x.sharding.memory_kind)
+        return x if kind == x.sharding.memory_kind else put_on(x, x.sharding.with_memory_kind(kind))
+
     leaves, treedef = tree.flatten(x)
     full = treedef.unflatten(range(len(leaves)))
     if any(tree.leaves(donate)) and any(tree.leaves(may_alias)):
         raise ArgumentError("may_alias and donate cannot be True at the same time.")
     where = tree.prefix_leaves("device_put", "device", device, full)
     with switched("is_explicit_transfer", True):
-        placed = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]
+        placed = [
+            moved(v, d) if isinstance(d, MemorySpace) else leaf(v, check_device(d))
+            for v, d in zip(leaves, where, strict=True)
+        ]
     return treedef.unflatten(placed)
 
 

@@ -51,20 +51,27 @@ class MemorySpace(enum.Enum):
         return f"MemorySpace.{self.name}"
 
 
-def check_memory_kind(kind: str | None) -> None:
-    """Raise ShardingError for a kind of memory that does not exist, UnsupportedError for a host's.
+def checked_memory_kind(kind: str | None, devices: Sequence[Any] = ()) -> str:
+    """Return a kind of memory, by default "device"; raise ShardingError for an unknown one."""
+    if kind is None or kind in _MEMORIES:
+        return kind or "device"
+    platform = getattr(devices[0], "platform", "cpu") if len(devices) else "cpu"
+    raise ShardingError(
+        f"Could not find memory addressable by device {platform}. Device {platform} can address "
+        f"the following memory kinds: {', '.join(_MEMORIES)}. Got memory kind: {kind!s:.60}"
+    )
 
-    Arrays are in the memory of their devices.
+
+def check_memory(sharding: Sharding) -> None:
+    """Raise UnsupportedError for arrays in the memory of the host of accelerators.
+
+    The memory of the CPU is that of its host.
     """
-    if kind in (None, "device"):
+    if sharding.memory_kind == "device" or sharding.devices[0].platform == "cpu":
         return
-    if kind not in _MEMORIES:
-        raise ShardingError(
-            f"Could not find memory addressable by the device: the kinds are {', '.join(_MEMORIES)}"
-            f". Got memory kind: {kind!r:.60}"
-        )
     raise UnsupportedError(
-        f"arrays are in the memory 'device', and memory_kind is {kind!r}",
+        f"arrays of {sharding.devices[0].platform} devices are in the memory 'device', and "
+        f"memory_kind is {sharding.memory_kind!r}",
         hint="leave memory_kind out",
     )
 
@@ -126,13 +133,17 @@ class Sharding(abc.ABC):
 
     @property
     def memory_kind(self) -> str:
-        """The kind of memory that holds the arrays: "device"."""
+        """The kind of memory that holds the arrays: "device", or that of a host."""
         return "device"
 
     def with_memory_kind(self, kind: str) -> Sharding:
-        """Return the sharding itself; raise as its constructor does for other memory."""
-        check_memory_kind(kind)
-        return self
+        """Return the sharding of arrays in another memory; raise as its constructor does.
+
+        Raises UnsupportedError for a sharding that the compiler chose.
+        """
+        if checked_memory_kind(kind) == self.memory_kind:
+            return self
+        raise UnsupportedError(f"{self} has no other memory, and got the kind {kind!r}")
 
     @property
     def has_addressable_devices(self) -> bool:
@@ -204,6 +215,8 @@ class Sharding(abc.ABC):
             raise ArgumentError(f"a sharding is compared with another, and got {other!r:.80}")
         if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 0:
             raise ArgumentError(f"a rank must be an int of 0 or more, and got {ndim!r:.80}")
+        if self.memory_kind != other.memory_kind:
+            return False
         return self.devices == other.devices and self.tiling(ndim) == other.tiling(ndim)
 
 
@@ -214,16 +227,23 @@ class SingleDeviceSharding(Sharding):
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
 
-    __slots__ = ("device",)
+    __slots__ = ("_memory_kind", "device")
 
     def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
-        check_memory_kind(memory_kind)
         if not hasattr(device, "id"):
             raise ArgumentError(
                 f"SingleDeviceSharding needs a device, and got {device!r:.80}",
                 hint="pass one of olympus.devices()",
             )
         self.device = device
+        self._memory_kind = checked_memory_kind(memory_kind, [device])
+
+    @property
+    def memory_kind(self) -> str:
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self.device, memory_kind=kind)
 
     @property
     def devices(self) -> tuple[Any, ...]:
@@ -242,10 +262,10 @@ class SingleDeviceSharding(Sharding):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SingleDeviceSharding):
             return NotImplemented
-        return bool(self.device == other.device)
+        return bool(self.device == other.device) and self._memory_kind == other._memory_kind
 
     def __hash__(self) -> int:
-        return hash(self.device)
+        return hash((self.device, self._memory_kind))
 
 
 def make_single_device_sharding(
@@ -262,21 +282,23 @@ def make_single_device_sharding(
 class NamedSharding(Sharding):
     """The dimensions of an array split along the axes of a mesh, by a PartitionSpec.
 
-    Raises ShardingError for a spec that names an axis twice, or one that the mesh does not have.
+    `memory_kind` is the kind of memory that holds the arrays: "device", or the host's "pinned_host"
+    and "unpinned_host", which the CPU has.
+
+    Raises ShardingError for a spec that names an axis twice, or one that the mesh does not have,
+    and for an unknown kind of memory.
 
     >>> NamedSharding(mesh, P("data", None)).shard_shape((8, 3))
     (4, 3)
     """
 
-    __slots__ = ("_hash", "mesh", "spec")
+    __slots__ = ("_hash", "_memory_kind", "mesh", "spec")
     mesh: AnyMesh
     spec: PartitionSpec
 
     def __init__(
         self, mesh: AnyMesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> None:
-        if memory_kind is not None:
-            check_memory_kind(memory_kind)
         if not isinstance(mesh, AnyMesh):
             raise ArgumentError(f"NamedSharding needs a Mesh, and got {mesh!r:.80}")
         if not isinstance(spec, PartitionSpec):
@@ -288,7 +310,15 @@ class NamedSharding(Sharding):
         if spec.has_sets:
             self._check_sets(mesh, spec)
         self.mesh, self.spec = mesh, spec
-        self._hash = hash((mesh, spec))
+        self._memory_kind = "device" if memory_kind is None else _memory_kind(memory_kind, mesh)
+        self._hash = hash((mesh, spec, self._memory_kind))
+
+    @property
+    def memory_kind(self) -> str:
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return self.update(memory_kind=kind)
 
     @property
     def num_devices(self) -> int:
@@ -394,18 +424,19 @@ class NamedSharding(Sharding):
     ) -> NamedSharding:
         """Return the sharding with another mesh or spec, which may be a sequence of entries.
 
-        `memory_kind` is None or "device", as for the constructor.
+        `memory_kind` is that of the constructor.
         """
-        check_memory_kind(memory_kind)
         if spec is not None and not isinstance(spec, PartitionSpec):
             spec = PartitionSpec(*spec)
         return NamedSharding(
-            self.mesh if mesh is None else mesh, self.spec if spec is None else spec
+            self.mesh if mesh is None else mesh,
+            self.spec if spec is None else spec,
+            memory_kind=self._memory_kind if memory_kind is None else memory_kind,
         )
 
     def with_partitions(self, partitions: Sequence[object]) -> NamedSharding:
         """Return the sharding with other partitions, and the same unreduced and reduced axes."""
-        return NamedSharding(self.mesh, self.spec.update(partitions=partitions))
+        return self.update(spec=self.spec.update(partitions=partitions))
 
     @property
     def replicated_axes(self) -> frozenset[Any]:
@@ -423,16 +454,22 @@ class NamedSharding(Sharding):
         return f"the ax{'i' if len(names) == 1 else 'e'}s {', '.join(map(repr, names))}"
 
     def __repr__(self) -> str:
-        kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
+        is_shown = isinstance(self.mesh, Mesh) or self.memory_kind != "device"
+        kind = f", memory_kind={self.memory_kind}" if is_shown else ""
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NamedSharding):
             return NotImplemented
-        return self.spec == other.spec and self.mesh == other.mesh
+        same = self.spec == other.spec and self.mesh == other.mesh
+        return same and self._memory_kind == other._memory_kind
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def _memory_kind(kind: str, mesh: AnyMesh) -> str:
+    return checked_memory_kind(kind, mesh.flat_devices if isinstance(mesh, Mesh) else ())
 
 
 def _annotated(what: str) -> str:

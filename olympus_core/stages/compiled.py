@@ -26,7 +26,7 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.ir.tracer import Tracer
-from olympus_core.placement.layout import Format, row_major
+from olympus_core.placement.layout import row_major
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import (
@@ -321,11 +321,7 @@ class Compiled(Stage):
         self, avals: Sequence[ShapedArray], treedef: tree.PyTreeDef, shardings: Any
     ) -> Any:
         places = treedef.flatten_up_to(shardings)
-        here = self._one_device() is not None
-        return treedef.unflatten(
-            Format() if s is None and here else row_major(a.ndim, s)
-            for a, s in zip(avals, places, strict=True)
-        )
+        return treedef.unflatten(row_major(a.ndim, s) for a, s in zip(avals, places, strict=True))
 
     def _one_device(self) -> Sharding | None:
         here = isinstance(self.executable, xla.Executable)

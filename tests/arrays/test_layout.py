@@ -45,3 +45,20 @@ def test_jit_for_a_device(jx: Any) -> None:
 def test_jit_for_a_device_is_deprecated() -> None:
     with pytest.warns(DeprecationWarning, match="put the arguments on the device"):
         ox.jit(lambda x: x, backend="cpu")
+
+
+def test_arrays_in_another_order_are_refused() -> None:
+    """JAX puts them in memory in this order."""
+    layout = olympus.experimental.layout
+    columns = layout.Format(
+        layout.Layout((1, 0)), ox.sharding.SingleDeviceSharding(ox.devices()[0])
+    )
+    for call in (
+        lambda: ox.device_put(X, columns),
+        lambda: ox.jit(lambda x: x, in_shardings=columns),
+        lambda: ox.jit(lambda x: x, out_shardings=columns),
+        lambda: ox.ShapeDtypeStruct((2, 3), "float32", sharding=columns),
+        lambda: ox.make_array_from_callback((2, 3), columns, X.__getitem__),
+    ):
+        with pytest.raises(ox.errors.UnsupportedError, match="arrays are row-major in memory"):
+            call()

@@ -6,6 +6,7 @@ both messages contain, for programs that raise an error.
 
 from __future__ import annotations
 
+import importlib
 import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -358,3 +359,102 @@ row("donation", donated)
 row("no results", lambda p: mapped(p, p.P("x"), None, lambda x: None))
 row("pmap", lambda p: p.m.pmap(lambda x: x * 2, out_axes=1)(on_line(p)))
 row("pmap of parts", lambda p: p.m.pmap(lambda x: (x, x.sum()), out_axes=(0, None))(host(8, 2)))
+
+
+def kinds(p: Any, x: Any) -> Any:
+    """Return the kinds of memory of an array and of its first part, and its elements."""
+    part = x.addressable_shards[0].data
+    return x.sharding.memory_kind, part.sharding.memory_kind, np.asarray(x), str(x.sharding)
+
+
+def in_memory(p: Any, kind: str | None, *entries: Any) -> Any:
+    return p.sharding.NamedSharding(mesh(p), p.P(*entries), memory_kind=kind)
+
+
+def single(p: Any, kind: str | None, index: int = 1) -> Any:
+    return p.sharding.SingleDeviceSharding(p.m.devices()[index], memory_kind=kind)
+
+
+def compared(a: Any, b: Any) -> Any:
+    return a == b, hash(a) == hash(b), a.is_equivalent_to(b, 2)
+
+
+def layouts(p: Any) -> Any:
+    return importlib.import_module(f"{p.m.__name__}.experimental.layout")
+
+
+def row_major(p: Any, *entries: Any) -> Any:
+    return layouts(p).Format(layouts(p).Layout((0, 1)), named(p, *entries))
+
+
+def keys(p: Any) -> Any:
+    return p.m.random.split(p.m.random.key(0), 8)
+
+
+KINDS = (None, "device", "pinned_host", "unpinned_host")
+row("kinds", lambda p: [in_memory(p, k, "x").memory_kind for k in KINDS])
+row("kinds of one device", lambda p: [str(single(p, k)) for k in KINDS])
+row("shardings in memories", lambda p: [str(in_memory(p, k, "x")) for k in KINDS])
+row("no kind", lambda p: in_memory(p, "disk"), "Could not find memory addressable by device cpu. .*"
+    "kinds: device, pinned_host, unpinned_host. Got memory kind: disk")  # fmt: skip
+row("no kind of one device", lambda p: single(p, "disk"), "Got memory kind: disk")
+row("another kind", lambda p: str(named(p, "x").with_memory_kind("pinned_host")))
+row("kind of update", lambda p: str(in_memory(p, "pinned_host", "x").update(spec=p.P("y"))))
+row("update of a kind", lambda p: str(named(p, "x").update(memory_kind="pinned_host")))
+row("another kind of one device", lambda p: str(single(p, None).with_memory_kind("pinned_host")))
+row("equal kinds", lambda p: compared(in_memory(p, "device", "x"), named(p, "x")))
+row("other kinds", lambda p: compared(in_memory(p, "pinned_host", "x"), named(p, "x"))[::2])
+row("equal kinds of one device", lambda p: compared(single(p, None), single(p, "device")))
+row("other kinds of one device", lambda p: compared(single(p, None), single(p, "pinned_host"))[::2])
+row(
+    "put in a host",
+    lambda p: kinds(p, p.m.device_put(host(8, 2), in_memory(p, "pinned_host", "x"))),
+)
+row("put in one host", lambda p: kinds(p, p.m.device_put(host(4), single(p, "pinned_host", 0))))
+row("put back", lambda p: kinds(p, p.m.device_put(
+    p.m.device_put(host(8, 2), in_memory(p, "pinned_host", "x")), named(p, "x"))))  # fmt: skip
+row("put in a space", lambda p: kinds(p, p.m.device_put(put(p, "x"), p.m.memory.Space.Host)))
+row("put back in a space", lambda p: kinds(p, p.m.device_put(
+    p.m.device_put(host(4), p.m.memory.Space.Host), p.m.memory.Space.Device)))  # fmt: skip
+row("results in a host", lambda p: kinds(p, p.m.jit(
+    lambda x: x * 2, out_shardings=in_memory(p, "pinned_host", "x"))(host(8, 2))))  # fmt: skip
+row("results in one host", lambda p: kinds(p, p.m.jit(
+    lambda x: x * 2, out_shardings=single(p, "pinned_host", 0))(host(4))))  # fmt: skip
+row("compiled results in a host", lambda p: kinds(p, p.m.jit(
+    lambda x: x * 2, out_shardings=in_memory(p, "pinned_host", "x")
+).lower(host(8, 2)).compile()(host(8, 2))))  # fmt: skip
+row("parts in a host", lambda p: kinds(p, p.m.make_array_from_callback(
+    (8, 2), in_memory(p, "pinned_host", "x"), host(8, 2).__getitem__)))  # fmt: skip
+row("arguments in a host", lambda p: np.asarray(p.m.jit(lambda x: x * 2)(
+    p.m.device_put(host(8, 2), in_memory(p, "pinned_host", "x")))))  # fmt: skip
+row("arguments in another memory", lambda p: p.m.jit(lambda x: x, in_shardings=named(p, "x"))(
+    p.m.device_put(host(8, 2), in_memory(p, "pinned_host", "x"))),
+    "does not match")  # fmt: skip
+
+row("format", lambda p: (str(put(p, "x").format), hash(put(p, "x").format) is not None))
+row("formats are leaves", lambda p: len(p.m.tree.leaves([put(p, "x").format] * 2)))
+row("equal formats", lambda p: (put(p, "x").format == put(p, "x").format, put(p).format == 1))
+row("open formats", lambda p: [str(layouts(p).Format(x)) for x in (None, layouts(p).Layout.AUTO)])
+row("no layout", lambda p: layouts(p).Format("row"), "Invalid value received for the layout arg")
+row("a sharding as a layout", lambda p: layouts(p).Format(named(p)), "Expected values are `None`")
+row("no sharding", lambda p: layouts(p).Format(None, "x"), "Invalid value received for the shardi")
+row("a layout alone", lambda p: layouts(p).Format(layouts(p).Layout((0,))), "has to be concrete")
+row("put by a format", lambda p: str(p.m.device_put(host(8, 2), row_major(p, "x")).format))
+row("put by the format of an array", lambda p: p.m.device_put(host(8, 2), put(p, "y").format))
+row("put by a choice", lambda p: p.m.device_put(
+    host(8, 2), layouts(p).Format(layouts(p).Layout.AUTO, named(p, "x"))),
+    "sharding and layout in `Layout` instance should be concrete")  # fmt: skip
+row("formats of arguments", lambda p: p.m.jit(
+    lambda d: d["a"] + d["b"], in_shardings=({"a": row_major(p, "x"), "b": named(p, "x")},)
+)({"a": host(8, 2), "b": host(8, 2)}))  # fmt: skip
+row("format of results", lambda p: p.m.jit(
+    lambda x: (x, 2 * x), out_shardings=(row_major(p, "x"), None))(host(8, 2))[0])  # fmt: skip
+row("chosen formats", lambda p: p.m.jit(
+    lambda x: x * 2, in_shardings=layouts(p).Format(layouts(p).Layout.AUTO, named(p, "x"))
+)(host(8, 2)))  # fmt: skip
+row("format of a constraint", lambda p: p.m.jit(
+    lambda x: p.m.lax.with_sharding_constraint(x, row_major(p, "x")))(host(8, 2)))  # fmt: skip
+row("format of parts", lambda p: p.m.make_array_from_callback(
+    (8, 2), row_major(p, "y"), host(8, 2).__getitem__))  # fmt: skip
+row("sharding of a description", lambda p: str(
+    p.m.ShapeDtypeStruct((8, 2), "float32", sharding=row_major(p, "x")).sharding))  # fmt: skip

@@ -13,6 +13,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.library.promotion import check_arrays
+from olympus_core.placement.layout import without_layout
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -84,6 +85,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
             "Please only pass `olympus.sharding.Sharding` instances",
             hint="leave the array out",
         )
+    sharding = without_layout(sharding, "the sharding of with_sharding_constraint")
     sharding = entered("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
