@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.dimensions.expression import SymbolicDim, register_as_array
-from olympus_core.base.errors import TraceError
+from olympus_core.base.errors import UnsupportedError
 from olympus_core.ir.primitive import Batched, SingleResult
 from olympus_core.ir.trace import is_eager
 from olympus_core.mlir import bindings as mlir
@@ -38,14 +38,14 @@ dimension_value_p = DimensionValue("dimension_value")
 
 
 def dimension_as_value(dimension: SymbolicDim) -> Any:
-    """Return a symbolic dimension as a traced scalar; raise TraceError outside of a trace.
+    """Return a symbolic dimension as a traced scalar; raise UnsupportedError outside of a trace.
 
     >>> jit(lambda x: x.sum() / dimension_as_value(x.shape[0])).trace(ShapeDtypeStruct((b,), "f4"))
     """
     if is_eager():
-        raise TraceError(
-            f"the symbolic dimension '{dimension}' was used as an array outside of a traced "
-            "function, where it has no value",
+        raise UnsupportedError(
+            "Evaluation rule for 'dim_as_value' is not implemented: the symbolic dimension "
+            f"'{dimension}' was used as an array outside of a traced function",
             hint="use it in a function that jit(f).trace or export traces",
         )
     return dimension_value_p.bind(**dimension_params(dimension))

@@ -253,6 +253,21 @@ TERMS = [
         )
     ],
     ("jit(lambda x: x).trace(SDS((3,), None))", ValueError, "dtype must be specified"),
+    ("jnp.var(f(3), ddof=1, correction=1)", ValueError, "can't be provided simultaneously"),
+    ("jnp.array(None)", ValueError, "None is not a valid value for jnp.array"),
+    ("jnp.array([None, 1])", ValueError, "None is not a valid value for jnp.array"),
+    ("jnp.array(f(2), order='F')", NotImplementedError, "Only implemented for order='K'"),
+    ("jnp.choose(jnp.array([0, 5]), [f(2), f(2)])", ValueError, "invalid entry in choice array"),
+    ("jnp.take(f(3), 0, mode='raise')", NotImplementedError, "The 'raise' mode to .*take is not"),
+    ("jnp.take(f(3), 1.0)", ValueError, "indices must have an integer type"),
+    ("jnp.sort(f(3), kind='quicksort')", TypeError, "'kind' argument to sort is not supported"),
+    ("jnp.sort(f(3), order='a')", TypeError, "'order' argument to sort is not supported"),
+    ("jnp.round(i(3), -2)", NotImplementedError, "not implemented for decimals < 0"),
+    ("jnp.clip(1j, 0, 1)", ValueError, "Clip received a complex value"),
+    ("jnp.gcd(1.0, 2.0)", ValueError, "Arguments to jax.numpy.gcd must be integers"),
+    ("jnp.iinfo('float32')", ValueError, "Invalid integer data type 'f'"),
+    ("jnp.finfo('int32')", ValueError, "data type <class 'numpy.int32'> not inexact"),
+    ("jnp.pad(f(3), 1, mode='bad')", NotImplementedError, "Unimplemented padding mode 'bad' for"),
     ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
 ]
 

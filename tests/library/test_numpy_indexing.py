@@ -425,10 +425,10 @@ def test_functions_refuse_what_they_do_not_take() -> None:
     with pytest.raises(TypeError, match="take requires ndarray or scalar arguments"):
         ox.numpy.take(x, [0, 1])
     with pytest.raises(ValueError, match="mode of take"):
-        ox.numpy.take(x, 0, mode="raise")
+        ox.numpy.take(x, 0, mode="other")
     with pytest.raises(ValueError, match="indices of the array's rank"):
         ox.numpy.take_along_axis(x, INSIDE, 0)
-    with pytest.raises(TypeError, match="integer indices"):
+    with pytest.raises(TypeError, match="must have an integer type"):
         ox.numpy.take_along_axis(x, x, 0)
     with pytest.raises(ValueError, match="cannot change an array in place"):
         ox.numpy.put_along_axis(x, INSIDE[None], 1, 0)

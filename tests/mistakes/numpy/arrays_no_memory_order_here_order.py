@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.array(1, order="F")
-# ArgumentError: arrays have no memory order here: order must be 'K', and is 'F'
+# UnsupportedError: Only implemented for order='K': arrays have no memory order, and order is 'F'

@@ -1,4 +1,5 @@
 import olympus.numpy as jnp
 
 jnp.clip(1j, 0, 1)
-# DTypeError: clip needs ordered values, and got complex ones: clip .real and .imag
+# ArgumentError: Clip received a complex value, and complex values have no order
+# hint: clip the parts, x.real and x.imag

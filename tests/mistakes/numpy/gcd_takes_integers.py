@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.gcd(1.5, 2)
-# DTypeError: gcd takes integers, and got float32[]
+# ArgumentError: Arguments to jax.numpy.gcd must be integers, and one is float32[]

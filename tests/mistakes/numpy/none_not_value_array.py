@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.array(None)
-# DTypeError: None is not a valid value for an array
+# ArgumentError: None is not a valid value for jnp.array

@@ -5,4 +5,5 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.pad(X, 1, mode="mirror")
-# ArgumentError: pad has the modes 'constant', 'edge', 'empty', 'linear_ramp', 'reflect', 'symmetric', 'wrap', 'maximum', 'minimum', 'mean', 'median', and got 'mirror'
+# UnsupportedError: Unimplemented padding mode 'mirror' for pad
+# hint: the modes are 'constant', 'edge', 'empty', 'linear_ramp', 'reflect', 'symmetric', 'wrap', 'maximum', 'minimum', 'mean', 'median'

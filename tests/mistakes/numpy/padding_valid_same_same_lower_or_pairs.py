@@ -16,4 +16,5 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.conv(values(1, 2, 5), values(3, 2, 2), (1,), "ODD")
-# ShapeError: padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs of ints, and not 'ODD'
+# PaddingNameError: Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got ODD.
+# hint: padding is one of these, or a pair of ints for each dimension

@@ -15,7 +15,13 @@ from olympus_core.arrays.sharded_array import ShardedArray, put_on
 from olympus_core.base import dtypes, source
 from olympus_core.base.avals import get_aval, refuse_masked, shaped
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ArgumentError, DTypeError, ExchangeError, ShapeError
+from olympus_core.base.errors import (
+    ArgumentError,
+    DTypeError,
+    ExchangeError,
+    ShapeError,
+    UnsupportedError,
+)
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library.device import placed
@@ -110,8 +116,8 @@ def array(
            [3, 4]], dtype=int8)
     """
     if order not in (None, "K", "C", "A"):
-        raise ArgumentError(
-            f"arrays have no memory order here: order must be 'K', and is {order!r}"
+        raise UnsupportedError(
+            f"Only implemented for order='K': arrays have no memory order, and order is {order!r}"
         )
     target_dtype = None if dtype is None else requested_dtype("array", dtype)
     result = _array(object, target_dtype, copy)
@@ -152,7 +158,7 @@ def _copied(x: Array) -> Array:
 
 def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
     if x is None:
-        raise DTypeError("None is not a valid value for an array")
+        raise ArgumentError("None is not a valid value for jnp.array")
     refuse_masked(x)
     value = np.asarray(x)
     if value.dtype.kind in "OUSMm" or (value.dtype.kind == "V" and value.dtype.names):
@@ -190,7 +196,9 @@ def _from_sequence(x: Any, dtype: DType | None) -> Array:
         if isinstance(leaf, Array) or hasattr(leaf, "__jax_array__"):
             return _stacked(x, dtype or _common_dtype(leaves))
         if leaf is None:
-            raise DTypeError("None is not a valid value for an array, and the sequence contains it")
+            raise ArgumentError(
+                "None is not a valid value for jnp.array, and the sequence contains it"
+            )
     if dtype is None:
         dtype = _common_dtype(leaves)
     try:

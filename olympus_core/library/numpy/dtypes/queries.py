@@ -41,7 +41,9 @@ class finfo:
     """The limits of a float dtype, or of the parts of a complex one, as Python floats and ints.
 
     `dtype` may be an array; then its dtype is used.  Python floats are weakly typed: they do not
-    change the dtype of an array that they are combined with.  Raises DTypeError for other dtypes.
+    change the dtype of an array that they are combined with.
+
+    Raises ArgumentError for other dtypes.
 
     >>> finfo("float32").eps
     1.1920928955078125e-07
@@ -76,7 +78,7 @@ class finfo:
     def __init__(self, dtype: ArrayLike | DTypeLike) -> None:
         requested = dtypes.to_real(_dtype_of(dtype))
         if dtypes.kind(requested) != "f":
-            raise DTypeError(f"finfo takes float and complex dtypes, and got {requested}")
+            raise ArgumentError(f"data type {requested.type} not inexact: finfo takes floats")
         limits = dtypes.finfo(requested)
         self._text = str(limits), repr(limits)
         self.dtype = requested
@@ -95,14 +97,14 @@ class finfo:
 def iinfo(int_type: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
     """Return the limits of an integer dtype (or an array's) as ints: `bits`, `min`, `max`.
 
-    Raises DTypeError for other dtypes.
+    Raises ArgumentError for other dtypes.
 
     >>> iinfo("int8").max
     127
     """
     requested = _dtype_of(int_type)
     if dtypes.kind(requested) not in "iu":
-        raise DTypeError(f"iinfo takes integer dtypes, and got {requested}")
+        raise ArgumentError(f"Invalid integer data type {requested.kind!r}: it is {requested}")
     return dtypes.iinfo(requested)
 
 

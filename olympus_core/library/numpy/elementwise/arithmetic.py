@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import DTypeError
+from olympus_core.base.errors import ArgumentError, DTypeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -264,7 +264,7 @@ def clip(
 ) -> Array:
     """Return `arr` limited to at least `min` and at most `max`, if given; they broadcast.
 
-    Raises DTypeError for complex values, which have no order.
+    Raises ArgumentError for complex values, which have no order.
 
     >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -272,7 +272,10 @@ def clip(
     operands = [x for x in (arr, min, max) if x is not None]
     check_arrays("clip", arr, *operands)
     if any(dtypes.kind(get_aval(x).dtype) == "c" for x in operands):
-        raise DTypeError("clip needs ordered values, and got complex ones: clip .real and .imag")
+        raise ArgumentError(
+            "Clip received a complex value, and complex values have no order",
+            hint="clip the parts, x.real and x.imag",
+        )
     assert arr is not None  # check_arrays raises for None
     bounded = arr
     if min is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
-from olympus_core.base.errors import DTypeError
+from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -27,7 +27,9 @@ def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
     check_arrays(name, x1, x2)
     x, y = promote_numeric(x1, x2)
     if dtypes.kind(get_aval(x).dtype) not in "ui":
-        raise DTypeError(f"{name} takes integers, and got {get_aval(x).long_name()}")
+        raise ArgumentError(
+            f"Arguments to jax.numpy.{name} must be integers, and one is {get_aval(x).long_name()}"
+        )
     return [broadcast_to(a, broadcast_shapes(shape_of(x), shape_of(y))) for a in (x, y)]
 
 
@@ -38,7 +40,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     A result that the dtype cannot represent, the magnitude of its least integer, wraps around to
     that integer, as in NumPy: `gcd(int8(-128), int8(0))` is -128.
 
-    Raises DTypeError for operands that are not integers.
+    Raises ArgumentError for operands that are not integers.
 
     >>> gcd(12, 18)
     Array(6, dtype=int32, weak_type=True)
@@ -80,7 +82,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     A result out of range of the dtype wraps around, as in NumPy.
 
-    Raises DTypeError for operands that are not integers.
+    Raises ArgumentError for operands that are not integers.
 
     >>> lcm(4, 6)
     Array(12, dtype=int32, weak_type=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import DTypeError
+from olympus_core.base.errors import DTypeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -73,7 +73,8 @@ rint = unary(
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round each element to the nearest multiple of 10**-decimals, halves to the even one.
 
-    Integers are unchanged.  Raises DTypeError for integers with negative `decimals`, and for bools.
+    Integers are unchanged.  Raises UnsupportedError for integers with negative
+    `decimals`, DTypeError for bools.
 
     >>> round(asarray([1.25, 2.5]), 1)
     Array([1.2, 2.5], dtype=float32)
@@ -82,11 +83,13 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     kind = dtypes.kind(get_aval(a).dtype)
     if kind in "ui" and decimals >= 0:
         return asarray(a)
-    if kind not in "fc":
-        raise DTypeError(
-            f"round takes floats, or integers with decimals >= 0, and got "
-            f"{get_aval(a).long_name()} with decimals={decimals}"
+    if kind in "ui":
+        raise UnsupportedError(
+            f"integer round not implemented for decimals < 0: they are {decimals}",
+            hint="round a float: x.astype(float)",
         )
+    if kind not in "fc":
+        raise DTypeError(f"round takes numbers, and got {get_aval(a).long_name()}")
     result: Array = (
         _of_parts(partial(_round, decimals=decimals), a) if kind == "c" else _round(a, decimals)
     )

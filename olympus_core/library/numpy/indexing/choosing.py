@@ -12,7 +12,6 @@ from olympus_core.base.errors import (
     ArgumentError,
     ConcretizationError,
     DTypeError,
-    IndexingError,
     ShapeError,
 )
 from olympus_core.ir.tracer import Array, Tracer
@@ -93,7 +92,10 @@ def _check_range(index: Any, count: int) -> None:
         )
     values = np.asarray(index)
     if values.size and not 0 <= values.min() <= values.max() < count:
-        raise IndexingError(f"choose of {count} choices got a number that is not below {count}")
+        raise ArgumentError(
+            f"invalid entry in choice array: choose of {count} choices got a number that is not "
+            f"below {count}"
+        )
 
 
 def _in_place(name: str) -> ArgumentError:

@@ -8,7 +8,12 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval, shape_of
-from olympus_core.base.errors import DTypeError, ShapeError, TraceError
+from olympus_core.base.errors import (
+    ArgumentError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axis
@@ -32,7 +37,9 @@ def _check_positions(name: str, a: Any, indices: Any) -> None:
     check_arrays(name, a, indices)
     aval = get_aval(indices)
     if dtypes.kind(aval.dtype) not in "iu":
-        raise DTypeError(f"{name} needs integer indices, and got {aval.long_name()}")
+        raise ArgumentError(
+            f"{name} indices must have an integer type, and have the type {aval.long_name()}"
+        )
 
 
 def _flat(a: Any) -> Array:
@@ -54,8 +61,10 @@ def take(
 
     `mode` selects the handling of indices out of bounds: "fill" (the default) reads `fill_value`
     (NaN, the least integer, ...: see `lax.gather`), "clip" the nearest element, "wrap" wraps
-    around.  With "fill", negative indices count from the end.  Raises DTypeError for indices that
-    are not integers, ShapeError for an axis out of range or an unknown mode.
+    around.  With "fill", negative indices count from the end.
+
+    Raises ArgumentError for indices that are not integers, ShapeError for an axis out of range or
+    an unknown mode, and UnsupportedError for the mode "raise".
 
     >>> take(array([5.0, 6.0, 7.0]), array([2, 0]))
     Array([7., 5.], dtype=float32)
@@ -69,6 +78,8 @@ def take(
     if mode == "wrap":
         indices, read_mode = remainder(indices, shape_of(x)[position]), "promise_in_bounds"
     elif read_mode not in ("fill", "clip"):
+        if mode == "raise":
+            raise UnsupportedError("The 'raise' mode to take is not supported")
         raise ShapeError(f"the mode of take is 'fill', 'clip' or 'wrap', and not {mode!r}")
     index: tuple[Any, ...] = (*[slice(None)] * position, indices)
     return read(

@@ -13,7 +13,12 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval, shape_of
-from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base.errors import (
+    ArgumentError,
+    ConcretizationError,
+    ShapeError,
+    UnsupportedError,
+)
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
@@ -230,8 +235,8 @@ def pad(
     vector along an axis, padded with 0, the widths before and after, the axis, and a dict of the
     options: it returns the new vector, and is called once for each axis.
 
-    Raises ShapeError for widths that do not match the array, ArgumentError for another mode or
-    option.
+    Raises ShapeError for widths that do not match the array, UnsupportedError for another mode,
+    ArgumentError for another option.
 
     >>> pad(asarray([1, 2]), (1, 2), mode="edge")
     Array([1, 1, 2, 2, 2], dtype=int32)
@@ -241,8 +246,10 @@ def pad(
     if callable(mode):
         return _by_function(asarray(_constant(array, widths)), widths, mode, kwargs)
     if mode not in _OPTIONS:
-        names = ", ".join(map(repr, _OPTIONS))
-        raise ArgumentError(f"pad has the modes {names}, and got {mode!r}")
+        raise UnsupportedError(
+            f"Unimplemented padding mode {mode!r} for pad",
+            hint=f"the modes are {', '.join(map(repr, _OPTIONS))}",
+        )
     unknown = set(kwargs) - set(_OPTIONS[mode])
     if unknown:
         raise ArgumentError(f"pad in mode {mode!r} has no option {', '.join(sorted(unknown))}")

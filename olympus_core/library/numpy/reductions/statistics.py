@@ -11,7 +11,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim, known_at_least
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import DTypeError, ShapeError, TraceError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple, keep_dims
@@ -218,8 +218,9 @@ def _correction(name: str, ddof: Any, correction: Any) -> Any:
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof != 0:
-        raise TraceError(
-            f"{name} takes one of ddof and correction, and got {ddof} and {correction}"
+        raise ArgumentError(
+            f"ddof and correction can't be provided simultaneously: {name} takes one of them, and "
+            f"got {ddof} and {correction}"
         )
     return correction
 

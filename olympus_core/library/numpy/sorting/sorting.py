@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ArgumentError, ShapeError, TraceError
+from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArraySequence, DTypeLike
@@ -36,11 +36,12 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 def _check_kind(name: str, kind: Any, order: Any) -> None:
-    if kind is not None or order is not None:
-        raise TraceError(
-            f"{name} takes neither kind nor order, and got {kind!r} and {order!r}",
-            hint="the sort is stable; stable=False leaves that to the target",
-        )
+    for option, value in (("kind", kind), ("order", order)):
+        if value is not None:
+            raise ArgumentError(
+                f"{option!r} argument to {name} is not supported: it is {value!r}",
+                hint="the sort is stable; stable=False leaves that to the target",
+            )
 
 
 @composite(static_argnames=_STATIC[:-1])
