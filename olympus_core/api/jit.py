@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from olympus_core import xla
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapeDtypeStruct
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, OptionError, UsageError
 from olympus_core.base.source import function_name
@@ -99,7 +99,8 @@ class Jit(StagedFunction[_P, _R]):
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
-        return tree.map(_struct, self.trace(*args, **kwargs).out_info)
+        traced = self.trace(*args, **kwargs)
+        return tree.map(_typed_struct, traced.out_info, traced.out_avals)
 
 
 class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):
@@ -119,6 +120,11 @@ class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
         own = argument_shardings(arguments.leaves) or requested
         ins = tuple([a or b for a, b in zip(requested, own, strict=True)])
         return ins, self.result_shardings(program.out_tree, program.olympuspr.out_avals)
+
+
+def _typed_struct(x: Any, aval: ShapedArray) -> Any:
+    """Return a ShapeDtypeStruct with the sharding of an explicit type, if the array has one."""
+    return _struct(x) if aval.explicit is None else x.update(sharding=aval.explicit)
 
 
 def _struct(x: Any) -> Any:

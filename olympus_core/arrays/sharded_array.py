@@ -213,11 +213,23 @@ def make_array_from_callback(
         raise ArgumentError(f"{name} needs a function of the slices, and got {data_callback!r:.80}")
     shard_shape = sharding.shard_shape(shape)
     parts: dict[tuple[int, ...], Any] = {}
+    key_types: set[Any] = set()
     places = sharding.tiling(len(shape)).places
     for place, index in zip(places, sharding.indices(shape), strict=True):
         if place not in parts:
-            parts[place] = _part(name, data_callback(index), dtype)
+            value = data_callback(index)
+            if _are_keys(value):
+                key_types.add(value.dtype)
+                _check_part(name, index, value, shard_shape)
+                parts[place] = value.data.numpy()
+                continue
+            parts[place] = _part(name, value, dtype)
             _check_part(name, index, parts[place], shard_shape)
+    if key_types:
+        keys: DeviceArray = _array_of_keys(
+            name, key_types, shape, sharding, [parts[p] for p in places]
+        )
+        return keys
     kinds = {part.dtype for part in parts.values()}
     if len(kinds) > 1:
         raise ShardingError(f"{name} got parts of dtypes {_listed(kinds)}")
@@ -228,6 +240,24 @@ def make_array_from_callback(
         for place, device in zip(places, sharding.devices, strict=True)
     ]
     return _array_of(aval, sharding, buffers)
+
+
+def _are_keys(x: Any) -> bool:
+    """Return True for an array of random keys."""
+    return hasattr(x, "dtype") and dtypes.kind(x.dtype) == "k"
+
+
+def _array_of_keys(
+    caller: str, key_types: set[Any], shape: tuple[int, ...], sharding: Sharding, parts: Any
+) -> Any:
+    """Return the keys whose words are `parts`, one for each device; raise for keys and others."""
+    if len(key_types) > 1 or any(x.ndim != len(shape) + 1 for x in parts):
+        raise ShardingError(f"{caller} got parts of dtypes {_listed(key_types)}")
+    key_type = next(iter(key_types))
+    aval = get_aval(parts[0]).update(shape=(*shape, key_type.words))
+    rows = zip(parts, sharding.devices, strict=True)
+    buffers = [xla.put(np.asarray(x), device) for x, device in rows]
+    return key_type.holding(_array_of(aval, sharding, buffers))
 
 
 def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
@@ -270,6 +300,11 @@ def make_array_from_single_device_arrays(
     sharding = _checked_sharding(name, sharding)
     by_device: dict[Any, DeviceArray] = {}
     arrays = as_tuple(arrays, f"the arrays of {name}")
+    if arrays and all(map(_are_keys, arrays)):
+        key_type, words = arrays[0].dtype, [x.data for x in arrays]
+        whole = make_array_from_single_device_arrays((*shape, key_type.words), sharding, words)
+        keys: DeviceArray = key_type.holding(whole)
+        return keys
     for x in arrays:
         if not isinstance(x, DeviceArray) or len(x.devices()) != 1:
             raise ShardingError(f"{name} needs arrays of one device each, and got {x!r:.80}")

@@ -209,8 +209,13 @@ def unsplit(name: str, aval: ShapedArray, axes: Iterable[int], avals: Avals) -> 
         raise ambiguous(f"{name} operand cannot be sharded on the dimensions {tuple(axes)}", avals)
 
 
-def unsplit_axis(name: str, avals: Avals, axis: int) -> Spec:
-    """Return the common spec of operands that must not be split along `axis`."""
+def unsplit_axis(name: str, avals: Avals, axis: int, message: str | None = None) -> Spec:
+    """Return the common spec of operands that must not be split along `axis`.
+
+    `message` is the beginning of the error's message, if it has one of its own.
+    """
     for aval in avals:
+        if message is not None and spec_of(aval)[axis] is not None:
+            raise ambiguous(f"{message}, which is {axis}", avals)
         unsplit(name, aval, (axis,), avals)
     return same(name, avals)

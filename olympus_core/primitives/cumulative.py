@@ -72,7 +72,8 @@ class Cumulative(SingleResult):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.unsplit_axis(self.name, avals, params["axis"])]
+        message = "Input should be unsharded over the axis being reduced"
+        return [sharding_rules.unsplit_axis(self.name, avals, params["axis"], message)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, axis = ctx.aval_out, params["axis"]

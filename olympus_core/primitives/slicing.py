@@ -69,7 +69,7 @@ class Slice(LinearPrimitive, SingleResult):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.resized(self.name, avals[0], outs[0].shape)]
+        return [sharding_rules.resized("slicing", avals[0], outs[0].shape)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         strides = params["strides"] or (1,) * ctx.avals_in[0].ndim

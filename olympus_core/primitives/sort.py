@@ -72,7 +72,9 @@ class Sort(MultipleResults):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.unsplit_axis(self.name, avals, params["dimension"])] * len(outs)
+        axis, message = params["dimension"], "Arguments to sort must be unsharded over the sorting"
+        spec = sharding_rules.unsplit_axis(self.name, avals, axis, f"{message} dimension")
+        return [spec] * len(outs)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         axis = params["dimension"]
@@ -282,7 +284,10 @@ class TopK(MultipleResults):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.unsplit_axis(self.name, avals, avals[0].ndim - 1)] * 2
+        message = (
+            "The input should be unsharded over the axis along which to compute the top_k values"
+        )
+        return [sharding_rules.unsplit_axis(self.name, avals, avals[0].ndim - 1, message)] * 2
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]

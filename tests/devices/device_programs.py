@@ -458,3 +458,44 @@ row("format of parts", lambda p: p.m.make_array_from_callback(
     (8, 2), row_major(p, "y"), host(8, 2).__getitem__))  # fmt: skip
 row("sharding of a description", lambda p: str(
     p.m.ShapeDtypeStruct((8, 2), "float32", sharding=row_major(p, "x")).sharding))  # fmt: skip
+
+
+def words(p: Any, x: Any) -> Any:
+    return str(p.m.typeof(x)), str(x.sharding), np.asarray(p.m.random.key_data(x))
+
+
+def parts(p: Any, sharding: Any, x: Any) -> Any:
+    places = sharding.addressable_devices_indices_map(x.shape)
+    return [p.m.device_put(x[i], device) for device, i in places.items()]
+
+
+row("keys of a callback", lambda p: words(p, p.m.make_array_from_callback(
+    (8,), named(p, "y"), keys(p).__getitem__)))  # fmt: skip
+row("keys of arrays", lambda p: words(p, p.m.make_array_from_single_device_arrays(
+    (8,), named(p, "x"), parts(p, named(p, "x"), keys(p)))))  # fmt: skip
+row("keys of a wrong shape", lambda p: p.m.make_array_from_callback(
+    (8,), named(p, "x"), lambda _: keys(p)), "Expected shard shape")  # fmt: skip
+for _entries in (("x",), (None, "y"), (("y", "x"),), ("y", "x"), (None, ("x", "y")), ()):
+    row(f"text of {_entries}", lambda p, e=_entries: str(compiler(p, *e)))
+row("a constraint without devices", lambda p: p.m.lax.with_sharding_constraint(
+    put(p, "x"), p.sharding.NamedSharding(mesh(p).abstract_mesh, p.P(None, None))))  # fmt: skip
+
+
+def typed(p: Any) -> Any:
+    """Return an array whose first dimension is split in its type."""
+    where = p.sharding.NamedSharding(p.mesh(("Explicit", "Explicit")), p.P("x"))
+    return p.m.device_put(host(8, 2), where)
+
+
+row(
+    "slice of a typed array",
+    lambda p: p.m.jit(lambda x: x[:3])(typed(p)),
+    "slicing on sharded dims",
+)
+row("sort of a typed array", lambda p: p.np.sort(typed(p), 0),
+    "Arguments to sort must be unsharded over the sorting dimension")  # fmt: skip
+row("cumsum of a typed array", lambda p: p.np.cumsum(typed(p), 0),
+    "Input should be unsharded over the axis being reduced")  # fmt: skip
+row("top_k of a typed array", lambda p: p.m.lax.top_k(typed(p).T, 1),
+    "The input should be unsharded over the axis along which to compute the")  # fmt: skip
+row("shape of a typed array", lambda p: str(p.m.eval_shape(lambda x: x * 2, typed(p))))

@@ -14,6 +14,7 @@ from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.layout import without_layout
+from olympus_core.placement.mesh import AnyMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -94,12 +95,20 @@ def _constrained(x: Any, sharding: Any) -> Any:
         )
     if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
         return _asserted(x, sharding)
+    if trace.at_base() and isinstance(sharding, NamedSharding):
+        sharding = sharding.update(mesh=_devices_mesh(x, sharding.mesh))
     if trace.at_base() and not _is_open(sharding):
         return put_on(x, sharding)
     if isinstance(sharding, SingleDeviceSharding) and not trace.at_base():
         return x
     refuse_manual(sharding, {axis[0] for axis in trace.manual_axes()})
     return sharding_constraint_p.bind(x, sharding=sharding)
+
+
+def _devices_mesh(x: Any, mesh: AnyMesh) -> AnyMesh:
+    """Return the mesh of an array in the place of an AbstractMesh without devices."""
+    own = getattr(getattr(x, "sharding", None), "mesh", None)
+    return own if isinstance(own, Mesh) and own.abstract_mesh == mesh else mesh
 
 
 def _asserted(x: Any, sharding: NamedSharding) -> Any:

@@ -56,7 +56,27 @@ def _runtime_sharding(sharding: Sharding, ndim: int) -> Any:
 
 
 def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
+    if isinstance(sharding, NamedSharding):
+        spec, sizes = sharding.spec, dict(sharding.mesh.shape_tuple)
+        split = [n for d in range(min(len(spec), ndim)) for n in spec.axes(d)]
+        counts = sharding.tiling(ndim).counts
+        if math.prod(counts) > 1:
+            return _iota(counts, sizes, split)
     return _hlo.HloSharding.from_proto(_op_sharding(sharding.tiling(ndim)))
+
+
+def _iota(counts: tuple[int, ...], sizes: dict[Any, int], split: list[Any]) -> Any:
+    """Return a sharding of a mesh as an iota over its axes, in the order of the dimensions."""
+    names = [*sizes]
+    rest = [n for n in names if n not in split]
+    copies = math.prod([sizes[n] for n in rest])
+    replicated = [_hlo.OpSharding.Type.REPLICATED] * (copies > 1)
+    return _hlo.HloSharding.iota_tile(
+        [*counts, *[copies] * (copies > 1)],
+        [sizes[n] for n in names],
+        [names.index(n) for n in (*split, *rest)],
+        replicated,
+    )
 
 
 Sharding.hlo_sharding = staticmethod(_hlo_sharding)
