@@ -55,6 +55,18 @@ def stage_body(
     return stage_once(user, (what, in_tree, types), lambda: _stage(fun, in_tree, types, what, user))
 
 
+def stage_call(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], what: str
+) -> tuple[Body, list[Any]]:
+    """Stage a call of the user's function `f`; return its body, and its arrays and scalars."""
+
+    def spread(args: Any, kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    leaves, in_tree = data.flatten_data((args, kwargs))
+    return stage_body(spread, in_tree, [get_aval(x) for x in leaves], what, f), leaves
+
+
 def _stage(
     fun: Callable[..., Any],
     in_tree: tree.PyTreeDef,

@@ -11,17 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.base import tree
-from olympus_core.base.avals import get_aval
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.base.source import look_like
 from olympus_core.control.annotated_call import xla_metadata_call_p
-from olympus_core.control.bodies import stage_body
+from olympus_core.control.bodies import stage_call
 from olympus_core.ir.dce_cse import restrict
 from olympus_core.ir.olympuspr import Eqn, ProgramParams
 from olympus_core.mlir.attributes import attribute
 from olympus_core.primitives.annotation import xla_metadata_value_p
-from olympus_core.transforms import data
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -173,14 +171,9 @@ def _checked_call(f: Any, metadata: Any, ad_metadata: Any) -> Callable[..., Any]
 
 
 def _metadata_call(f: Callable[..., Any], annotations: Any, derived: Any) -> Callable[..., Any]:
-    def spread(args: Any, kwargs: Any) -> Any:
-        return f(*args, **kwargs)
-
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = data.flatten_data((args, kwargs))
-        avals = [get_aval(x) for x in leaves]
-        body = stage_body(spread, in_tree, avals, "the function of xla_metadata_call", f)
+        body, leaves = stage_call(f, args, kwargs, "the function of xla_metadata_call")
         outs = xla_metadata_call_p.bind(
             *body.consts,
             *leaves,

@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core.base import source, tree
-from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError
 from olympus_core.control.annotated_call import program_order_p
-from olympus_core.control.bodies import stage_body
+from olympus_core.control.bodies import stage_call
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitives.barrier import optimization_barrier_p
-from olympus_core.transforms import data
 
 
 def program_order(
@@ -53,14 +51,9 @@ def program_order(
     strict = (strict_in_out,) * 2 if isinstance(strict_in_out, bool) else strict_in_out
     names = [exclude_argnames] if isinstance(exclude_argnames, str) else exclude_argnames or ()
 
-    def spread(args: Any, kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = data.flatten_data((args, kwargs))
-        avals = [get_aval(x) for x in leaves]
-        body = stage_body(spread, in_tree, avals, "the function of program_order", function)
+        body, leaves = stage_call(function, args, kwargs, "the function of program_order")
         values = [*body.consts, *leaves]
         if enforce:
             outs = _in_order(body.program, values, *strict)

@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_core.base import tree
-from olympus_core.base.avals import get_aval
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, LoweringError, UnsupportedError
 from olympus_core.control.annotated_call import compute_on_p, fused_p
-from olympus_core.control.bodies import Body, stage_body
-from olympus_core.transforms import data
+from olympus_core.control.bodies import stage_call
 
 _HOST = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 _STREAM = "gpu_stream:"
@@ -57,11 +55,6 @@ def compute_on(compute_type: str) -> Iterator[None]:
     others = {k: v for k, v in state.annotations if k not in _NAMES}
     with switched("annotations", tuple((others | added).items())):
         yield
-
-
-def _staged(f: Callable[..., Any], args: Any, what: str) -> tuple[Body, list[Any]]:
-    leaves, in_tree = data.flatten_data(args)
-    return stage_body(f, in_tree, [get_aval(x) for x in leaves], what), leaves
 
 
 def compute_on2(
@@ -114,7 +107,7 @@ def compute_on2(
                 "Nesting `compute_on` with different compute types is not allowed.",
             )
         with compute_on(compute_type):
-            body, leaves = _staged(function, args, "the function of compute_on2")
+            body, leaves = stage_call(function, args, {}, "the function of compute_on2")
         full = body.out_tree.unflatten(range(body.out_tree.num_leaves))
         tree.prefix_leaves("compute_on2", "out_memory_spaces", out_memory_spaces, full)
         outs = compute_on_p.bind(
@@ -141,7 +134,7 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
     def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def wrapped(*args: Any) -> Any:
-            body, leaves = _staged(f, args, "the function of fused")
+            body, leaves = stage_call(f, args, {}, "the function of fused")
             if len(spaces) != len(body.program.outvars):
                 raise ArgumentError(
                     f"fused needs a memory space for each of the {len(body.program.outvars)} "
