@@ -138,6 +138,7 @@ from olympus_core.xla.runtime.collection_guard import (
 )
 from olympus_core.xla.targets.effort import CompilerEffortLevel as CompilerEffortLevel
 from olympus_runtime.version import __version__ as __version__
+from olympus_runtime.version import __version_info__ as __version_info__
 
 Array = _AnyArray
 checkpoint_policies = _CheckpointPolicies

@@ -203,10 +203,11 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = 14
     F64_F64_F64 = 15
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.name
 
-    __str__ = __repr__
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
 
     def storage(self, operand: DType, which: int) -> DType:
         """Return the dtype that an operand of dtype `operand` is first converted to."""

@@ -9,7 +9,7 @@ from olympus_core import xla
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.dimensions.solving import evaluated, solved
-from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_core.base.errors import ArtifactError, OptionError, UsageError
 from olympus_core.blocks.outline import Block
 from olympus_core.execution import compilation
 from olympus_core.execution.compilation import Origin, Repeats
@@ -200,8 +200,8 @@ class Lowered(Stage):
             return xla.hlo_text(self.module, metadata=debug_info)
         if dialect == "dot":
             return xla.hlo_dot(self.module)
-        raise UsageError(
-            f"as_text needs the dialect stablehlo, hlo or dot, and got {dialect!r:.80}"
+        raise OptionError(
+            f"unknown dialect: as_text needs stablehlo, hlo or dot, and got {dialect!r:.80}"
         )
 
     def compiler_ir(self, dialect: str | None = None) -> Any:

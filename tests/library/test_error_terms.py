@@ -268,6 +268,9 @@ TERMS = [
     ("jnp.iinfo('float32')", ValueError, "Invalid integer data type 'f'"),
     ("jnp.finfo('int32')", ValueError, "data type <class 'numpy.int32'> not inexact"),
     ("jnp.pad(f(3), 1, mode='bad')", NotImplementedError, "Unimplemented padding mode 'bad' for"),
+    ("lax.approx_max_k(i(3), 2)", ValueError, "operand must be a floating type"),
+    ("lax.approx_min_k(i(3), 2)", ValueError, "operand must be a floating type"),
+    ("jit(lambda x: x).lower(1.0).as_text('bad')", ValueError, "unknown dialect"),
     ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
 ]
 

@@ -451,7 +451,7 @@ def conj(x: ArrayLike) -> Array:
     """
     aval = get_aval(x)
     if dtypes.kind(aval.dtype) != "c":
-        x = complex(x, convert(0.0, aval.dtype, aval.weak_type))
+        return complex(x, convert(0.0, aval.dtype, aval.weak_type))
     return conversion.conj_p.bind(x)
 
 
@@ -523,10 +523,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """
     python: dict[Any, str] = {bool: "b", int: "i", float: "f"}
     if new_dtype in python:
-        dtype, weak = dtypes.default_dtype(python[new_dtype]), new_dtype is not bool
+        dtype = dtypes.default_dtype(python[new_dtype])
     else:
-        dtype, weak = dtypes.canonicalize(new_dtype), False
-    return convert_array(operand, dtype, weak)
+        dtype = dtypes.canonicalize(new_dtype)
+    return convert_array(operand, dtype, False)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
+from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays
@@ -98,6 +99,14 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     return results
 
 
+def _check_floats(name: str, operand: Any) -> None:
+    aval = get_aval(operand)
+    if dtypes.kind(aval.dtype) != "f":
+        raise ArgumentError(
+            f"operand must be a floating type: {name} got the type {aval.long_name()}"
+        )
+
+
 def approx_max_k(
     operand: ArrayLike,
     k: int,
@@ -109,11 +118,12 @@ def approx_max_k(
     """Return the `k` greatest elements along an axis, descending, and their indices.
 
     The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
-    speed have no effect.
+    speed have no effect.  Raises ArgumentError for integers.
 
     >>> approx_max_k(array([3.0, 1.0, 2.0]), 2)
     (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
     """
+    _check_floats("approx_max_k", operand)
     values, indices = top_k(operand, k, axis=reduction_dimension)
     return values, indices
 
@@ -129,12 +139,13 @@ def approx_min_k(
     """Return the `k` least elements along an axis, ascending, and their indices.
 
     The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
-    speed have no effect.
+    speed have no effect.  Raises ArgumentError for integers.
 
     >>> approx_min_k(array([3.0, 1.0, 2.0]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
     """
     check_arrays("approx_min_k", operand)
+    _check_floats("approx_min_k", operand)
     aval = get_aval(operand)
     axis = _place("approx_min_k", reduction_dimension, aval.ndim)
     if not 0 <= k <= aval.shape[axis]:
