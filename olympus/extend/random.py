@@ -1,5 +1,6 @@
 """The implementations of random keys, and their hash."""
 
+from olympus_core.library.random.extension import define_prng_impl as define_prng_impl
 from olympus_core.library.random.extension import random_seed as random_seed
 from olympus_core.library.random.extension import rbg_prng_impl as rbg_prng_impl
 from olympus_core.library.random.extension import seed_with_impl as seed_with_impl

@@ -245,6 +245,60 @@ def test_functions_of_extend_random() -> None:
         ox.extend.random.random_seed(1, "rbg")
 
 
+def _double(package: Any) -> Any:
+    """Return an implementation whose keys are two keys of Threefry."""
+    random, jnp = package.random, package.numpy
+    one, words = random.wrap_key_data, random.key_data
+
+    def each(function: Any, pair: Any, axis: int = 0) -> Any:
+        return jnp.stack([words(function(one(pair[i]))) for i in (0, 1)], axis=axis)
+
+    def bits(pair: Any, width: int, shape: Any) -> Any:
+        first, second = (random.bits(one(pair[i]), shape, f"uint{width}") for i in (0, 1))
+        return first ^ second
+
+    return package.extend.random.define_prng_impl(
+        key_shape=(2, 2),
+        seed=lambda seed: jnp.stack([words(random.key(seed + i)) for i in (0, 1)]),
+        split=lambda pair, shape: each(lambda k: random.split(k, shape), pair, len(shape)),
+        random_bits=bits,
+        fold_in=lambda pair, data: each(lambda k: random.fold_in(k, data), pair),
+        name="double",
+        tag="dbl",
+    )
+
+
+def test_keys_of_an_implementation_that_a_user_defines() -> None:
+    results = []
+    for package in (ox, jax):
+        random, impl = package.random, _double(package)
+        key = random.key(3, impl=impl)
+        assert (str(key.dtype), key.shape, random.key_impl(key)) == ("key<dbl>", (), impl)
+        keys = random.split(key, (2, 3))
+        assert keys.shape == (2, 3)
+        again = random.wrap_key_data(random.key_data(keys), impl=impl)
+        assert (again == keys).all()
+        results.append([
+            random.key_data(keys),
+            random.key_data(keys.T),
+            random.key_data(random.fold_in(key, 5)),
+            random.normal(key, (4,)),
+            package.vmap(lambda k, r=random: r.uniform(k, (2,)))(keys[0]),
+            package.jit(lambda k, r=random: r.randint(k, (4,), 0, 100))(key),
+            random.permutation(key, 7),
+        ])  # fmt: skip
+        with pytest.raises(TypeError, match=r"expected key_data.shape to end with \(2, 2\)"):
+            random.wrap_key_data(np.ones((3, 2), np.uint32), impl=impl)
+    for mine, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    broken = ox.extend.random.define_prng_impl(
+        key_shape=(3,), seed=lambda _: ox.numpy.ones(2, "uint32"), **dict.fromkeys(FUNCTIONS)
+    )
+    with pytest.raises(TypeError, match=r"words of type uint32\[3\], and returned uint32\[2\]"):
+        ox.random.key(0, impl=broken)
+
+
+FUNCTIONS = ("split", "random_bits", "fold_in")
 TREE = {"b": [1, 2], "a": (3, {"c": 4})}
 
 

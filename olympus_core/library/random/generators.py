@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.avals import Shape, get_aval, shape_of, shaped
 from olympus_core.base.context import state
+from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.lax.random import rng_bit_generator
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.promotion import convert
 from olympus_core.library.random import paired
-from olympus_core.library.random.keys import UINT32, KeyArray
+from olympus_core.library.random.keys import UINT32, KeyArray, KeyDType, KeyFunctions
 from olympus_core.primitives.elementwise.logic import xor_p
 from olympus_core.primitives.joining import concatenate_p, unstack_p
 from olympus_core.primitives.random import (
@@ -38,6 +39,8 @@ _ROUNDS = 10
 
 def random_seed(seed: Any, impl: str) -> Array:
     """Return the words of the key of an integer."""
+    if (functions := KeyDType(impl).functions) is not None:
+        return _flat(functions.seed(seed), functions, ())
     words: Array = random_seed_p.bind(seed)
     if impl == "threefry2x32":
         return words
@@ -52,6 +55,9 @@ def random_bits(key: Any, width: int, shape: Shape) -> Array:
             return _of_each_key(key, lambda words: paired.random_bits(words, width, shape))
         drawn: Array = random_bits_p.bind(key, bit_width=width, shape=shape)
         return drawn
+    if (functions := key.dtype.functions) is not None:
+        draw = functions.random_bits
+        return _each(key, lambda words: draw(_shaped(words, functions), width, shape))
     dtype = np.dtype(f"uint{width}")
     return _each(key, lambda words: rng_bit_generator(words, shape, dtype)[1])
 
@@ -60,6 +66,11 @@ def random_split(key: Any, shape: Shape) -> Any:
     """Return new keys, of the shape of the keys and then `shape`."""
     if key.__class__ is not KeyArray:
         return _split(key, shape)
+    if (functions := key.dtype.functions) is not None:
+        new = functions.split
+        return key.with_data(
+            _each(key, lambda words: _flat(new(_shaped(words, functions), shape), functions, shape))
+        )
     split = _split_by_bits if key.impl == "unsafe_rbg" else _split_halves
     return key.with_data(_each(key, lambda words: split(words, shape)))
 
@@ -69,6 +80,9 @@ def random_fold_in(key: Any, data: Any) -> Any:
     word = convert(data, UINT32)
     if key.__class__ is not KeyArray:
         return random_fold_in_p.bind(key, word)
+    if (functions := key.dtype.functions) is not None:
+        words = functions.fold_in(_shaped(key.data, functions), word)
+        return key.with_data(_flat(words, functions, ()))
     if key.impl == "unsafe_rbg":
         seed = random_seed(word, key.impl)
         rows = rng_bit_generator(seed, (_ROUNDS, 4), UINT32)[1]
@@ -85,6 +99,23 @@ def subkeys(key: Any, num: int = 2, axis: int = 0) -> list[Any]:
         unstacked: list[Any] = unstack_p.bind(keys, axis=axis)
         return unstacked
     return [keys.with_data(words) for words in unstack_p.bind(keys.data, axis=axis)]
+
+
+def _shaped(words: Any, functions: KeyFunctions) -> Array:
+    """Return the words of one key in the shape that a user's functions have."""
+    return reshape(words, functions.key_shape)
+
+
+def _flat(words: Any, functions: KeyFunctions, shape: Shape) -> Array:
+    """Return the words of keys of the shape `shape` along one axis; raise for another shape."""
+    aval = get_aval(words)
+    expected = (*shape, *functions.key_shape)
+    if aval.shape != expected or aval.dtype != UINT32:
+        raise ShapeError(
+            "an implementation of keys must return words of type "
+            f"{shaped(expected, UINT32).long_name()}, and returned {aval.long_name()}"
+        )
+    return reshape(words, (*shape, math.prod(functions.key_shape)))
 
 
 def _each(key: KeyArray, function: Callable[[Any], Array]) -> Array:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar, cast, overload
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import canonical_shape, get_aval
+from olympus_core.base.avals import Shape, canonical_shape, get_aval
 from olympus_core.base.context import state
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ShapeLike
+from olympus_core.library.lax.shape import reshape
 from olympus_core.library.random.generators import random_fold_in, random_seed, random_split
 from olympus_core.library.random.keys import (
     UINT32,
@@ -102,11 +104,15 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
 def key_data(keys: KeyLike) -> Array:
     """Return the words of keys: uint32, along a last axis of length 2, or 4 for `rbg`.
 
+    Keys of an implementation of `extend.random.define_prng_impl` have words of its shape.
+
     >>> key_data(key(7))
     Array([0, 7], dtype=uint32)
     """
     check_raw_key("key_data", keys)
     words: Array = key_words("key_data", keys)
+    if keys.__class__ is KeyArray and len(keys.dtype.key_shape) != 1:
+        return reshape(words, (*keys.shape, *keys.dtype.key_shape))
     return words
 
 
@@ -125,8 +131,22 @@ def wrap_key_data(
     key<fry>
     """
     name = implementation(dtype if impl is None else impl)
+    key_shape = KeyDType(name).key_shape
+    if len(key_shape) != 1:
+        key_bits_array = _with_flat_words(key_bits_array, key_shape)
     keys = KeyArray(key_bits_array, name)
     return keys.with_data(key_words("wrap_key_data", keys))
+
+
+def _with_flat_words(bits: ArrayLike, key_shape: Shape) -> Array:
+    """Return words along one axis, of words of keys along the axes of `key_shape`."""
+    shape = get_aval(bits).shape
+    if shape[len(shape) - len(key_shape) :] != key_shape:
+        raise ShapeError(
+            f"wrap_key_data got invalid PRNG key data: expected key_data.shape to end with "
+            f"{key_shape}; got shape={shape}"
+        )
+    return reshape(bits, (*shape[: len(shape) - len(key_shape)], math.prod(key_shape)))
 
 
 def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
@@ -138,14 +158,19 @@ def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
     return KeyDType(implementation(impl_spec))
 
 
-def key_impl(keys: KeyLike) -> str:
+def key_impl(keys: KeyLike) -> str | KeyDType:
     """Return the name of the keys' implementation, such as "threefry2x32".
+
+    It is the result of `extend.random.define_prng_impl` for an implementation without a name.
 
     >>> str(key_impl(key(0)))
     'threefry2x32'
     """
     check_raw_key("key_impl", keys)
     key_words("key_impl", keys)
+    if keys.__class__ is KeyArray and keys.dtype.functions is not None:
+        dtype: KeyDType = keys.dtype
+        return dtype
     return impl_of(keys)
 
 

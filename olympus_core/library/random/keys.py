@@ -10,9 +10,11 @@ array; functions that compute raise an error.
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -52,9 +54,35 @@ if TYPE_CHECKING:
 UINT32 = np.dtype("uint32")
 _ONE_KEY = shaped((2,), UINT32)
 _IMPL = "threefry2x32"
-#: the names in dtypes, by implementation
-_TAGS = {_IMPL: "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}
 
+
+class KeyFunctions(NamedTuple):
+    """The functions of an implementation that a user defines, on the words of one key.
+
+    The words of a key have the shape `key_shape`.
+    """
+
+    key_shape: Shape
+    seed: Callable[[Any], Any]
+    split: Callable[[Any, Shape], Any]
+    random_bits: Callable[[Any, int, Shape], Any]
+    fold_in: Callable[[Any, Any], Any]
+
+
+class _Implementation(NamedTuple):
+    """An implementation of keys: its name in dtypes, and the functions that a user defines."""
+
+    tag: str
+    key_shape: Shape
+    functions: KeyFunctions | None = None
+
+
+_IMPLEMENTATIONS = {
+    _IMPL: _Implementation("fry", (2,)),
+    "rbg": _Implementation("rbg", (4,)),
+    "unsafe_rbg": _Implementation("urbg", (4,)),
+}
+_counter = itertools.count()
 
 #: operators that keys do not have, and the functions that messages name
 _OPERATORS: Final = {
@@ -74,13 +102,17 @@ _OPERATORS: Final = {
 
 
 class KeyDType:
-    """The dtype of a KeyArray: `key<fry>` of Threefry-2x32, `key<rbg>` or `key<urbg>`."""
+    """The dtype of a KeyArray: `key<fry>` of Threefry-2x32, `key<rbg>` or `key<urbg>`.
+
+    `functions` are those of an implementation that a user defines.
+    """
 
     def __init__(self, impl: str = _IMPL) -> None:
+        tag, self.key_shape, self.functions = _IMPLEMENTATIONS[impl]
         self.type = dtypes.prng_key
         self.impl = impl
-        self.name = f"key<{_TAGS[impl]}>"
-        self.words = 2 if impl == _IMPL else 4
+        self.name = f"key<{tag}>"
+        self.words = math.prod(self.key_shape)
         self.itemsize = 4 * self.words
 
     def holding(self, words: Any) -> KeyArray:
@@ -104,12 +136,21 @@ class KeyDType:
         return isinstance(other, KeyDType) and self.impl == other.impl
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash(self.impl)
 
 
-_DTYPES = {impl: KeyDType(impl) for impl in _TAGS}
+_DTYPES = {impl: KeyDType(impl) for impl in _IMPLEMENTATIONS}
 for _dtype in _DTYPES.values():
     dtypes.register_name(_dtype, _dtype.name)
+
+
+def define_implementation(name: str, tag: str, functions: KeyFunctions) -> KeyDType:
+    """Return the dtype of keys of a new implementation; `tag` is its name in the dtype."""
+    impl = f"{name} {next(_counter)}"
+    _IMPLEMENTATIONS[impl] = _Implementation(tag, functions.key_shape, functions)
+    _DTYPES[impl] = dtype = KeyDType(impl)
+    dtypes.register_name(dtype, dtype.name)
+    return dtype
 
 
 @structural()
@@ -158,7 +199,7 @@ class _KeysAt:
 
 
 class KeyArray:
-    """An array of random keys: `data` has their words along a last axis of its own.
+    """An array of random keys: `data` has their words along a last axis of its own, flat.
 
     Indexing, iteration and the methods that move elements are those of an array of keys.
     """
@@ -494,10 +535,11 @@ def implementation(impl: Any) -> str:
         return state.default_prng_impl
     if isinstance(impl, KeyDType):
         return impl.impl
-    for name, tag in _TAGS.items():
-        if impl in (name, tag):
+    named = {name: x for name, x in _IMPLEMENTATIONS.items() if x.functions is None}
+    for name, known in named.items():
+        if impl in (name, known.tag):
             return name
-    names = ", ".join([f'"{name}"' for name in _TAGS])
+    names = ", ".join([f'"{name}"' for name in named])
     raise ArgumentError(f'unrecognized PRNG implementation "{impl}". Did you mean one of: {names}?')
 
 
