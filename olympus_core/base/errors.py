@@ -150,11 +150,11 @@ class InconclusiveDimensionOperation(TraceError, TypeError, ValueError):
     """Raised when the constraints do not decide a comparison of symbolic dimensions."""
 
 
-class DTypeError(TraceError, TypeError):
+class DTypeError(TraceError, TypeError, ValueError):
     """Raised when an operation or a program does not support a dtype."""
 
 
-class TypePromotionError(DTypeError, ValueError):
+class TypePromotionError(DTypeError):
     """Raised when dtypes have no implicit promotion, or strict promotion forbids it."""
 
 

@@ -14,6 +14,9 @@ CASES = {
     "weak carry of while_loop": lambda ox: ox.lax.while_loop(
         lambda c: c < 10, lambda c: c * 1.5, 1
     ),
+    "narrow bounds of fori_loop": lambda ox: ox.lax.fori_loop(
+        0, np.int8(3), lambda i, c: c + i, np.int8(1)
+    ),
     "weak carry of fori_loop": lambda ox: ox.lax.fori_loop(0, 5, lambda i, c: c * 1.5, 1),
     "weak carry of scan": lambda ox: ox.lax.scan(lambda c, x: (c + 1.0, None), 1, None, length=2),
     "complex carry": lambda ox: ox.lax.scan(lambda c, x: (c * 1j, None), 1.0, None, length=3),

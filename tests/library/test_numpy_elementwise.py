@@ -190,6 +190,21 @@ def test_unary_of_weak_types(name: str) -> None:
     check([*rows, named(name, 2), named(name, 2.5)])
 
 
+@pytest.mark.parametrize("name", ["rint", "angle"])
+def test_integers_become_floats_of_the_default_dtype(name: str) -> None:
+    with ox.enable_x64(True), jax.enable_x64(True):
+        check([named(name, values(d)) for d in ("int8", "uint32", "float16")] + [named(name, 2)])
+
+
+@pytest.mark.parametrize("name", ["eq", "ge", "gt", "le", "lt", "ne"])
+def test_comparisons_of_weak_values_are_weak(name: str) -> None:
+    for package in (ox, jax):
+        compare = getattr(package.lax, name)
+        found = [compare(2.5, 3.5), compare(1, 2), compare(2.5, np.float32(1)), compare(True, True)]
+        assert [x.weak_type for x in found] == [True, True, False, False]
+        assert package.lax.is_finite(2.5).weak_type
+
+
 def test_frexp_of_any_weakness() -> None:
     check([named("frexp", values("float16")), named("frexp", 2), named("frexp", 2.5)], weak=False)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ArgumentError, DTypeError
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.primitive import Primitive
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
@@ -74,9 +74,23 @@ def _binary(primitive: Elementwise, summary: str, call: str, printed: str) -> Of
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:
         check_arrays(primitive.name, x, y)
-        return bind(*promote_shapes(primitive.name, x, y))
+        return bind(*_of_one_rank(primitive.name, x, y))
 
     return _named(function, primitive, summary, call, printed)
+
+
+def _of_one_rank(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the operands broadcast to one shape; raise ShapeError if their ranks differ.
+
+    A scalar may have any operand beside it.
+    """
+    ranks = len(shape_of(x)), len(shape_of(y))
+    if ranks[0] != ranks[1] and all(ranks):
+        raise ShapeError(
+            f"{name}: arrays must have the same number of dimensions, got {set(ranks)}",
+            hint="add axes of size 1 with olympus.lax.expand_dims, or use olympus.numpy",
+        )
+    return promote_shapes(name, x, y)
 
 
 def _named(function: _F, primitive: Primitive, summary: str, call: str, printed: str) -> _F:
@@ -331,7 +345,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     Array([3., 5.], dtype=float32)
     """
     check_arrays("mul", x, y)
-    x, y = promote_shapes("mul", x, y)
+    x, y = _of_one_rank("mul", x, y)
     if out_dtype is not None:
         check_kinds("mul", "uifc", get_aval(x), get_aval(y))
         x, y = (convert(v, dtypes.dtype(out_dtype)) for v in (x, y))

@@ -146,7 +146,7 @@ class Elementwise(SingleResult):
         check_kinds(self.name, self.kinds, *avals)
         check_one_dtype(self.name, avals)
         dtype = self.result(avals[0].dtype) if self.result else avals[0].dtype
-        weak = all(a.weak_type for a in avals) and dtype != BOOL
+        weak = all(a.weak_type for a in avals)
         return shaped(join_shapes(self.name, avals), dtype, weak)
 
     def attributes(self, aval: ShapedArray) -> dict[str, Any] | None:

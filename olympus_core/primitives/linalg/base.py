@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shaped
-from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.base.errors import DTypeError, ShapeError, UnsupportedError
 from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, Primitive
 from olympus_core.mlir import bindings as mlir
@@ -49,14 +49,21 @@ class MatrixPrimitive(Primitive):
         return batches.pop()
 
     def check_dtypes(self, *avals: ShapedArray) -> None:
-        """Raise DTypeError unless the operands have one dtype, and LAPACK supports it."""
+        """Raise an error unless the operands have one dtype, and LAPACK supports it.
+
+        It is UnsupportedError for narrow floats, and DTypeError for other operands.
+        """
         names = {dtypes.long_name(a.dtype) for a in avals}
         if len(names) > 1 or not names <= LAPACK_DTYPES.keys():
             text = ", ".join(a.long_name() for a in avals)
-            raise DTypeError(
-                f"{self.name} needs arrays of one dtype of {', '.join(LAPACK_DTYPES)}, "
-                f"and got {text}"
-            )
+            needs = f"{self.name} needs arrays of one dtype of {', '.join(LAPACK_DTYPES)}, "
+            others = names - LAPACK_DTYPES.keys()
+            if narrow := [x for x in others if dtypes.kind(dtypes.dtype(x)) == "f"]:
+                raise UnsupportedError(
+                    f"Unsupported dtype {min(narrow)}: {needs}and got {text}",
+                    hint="convert the operands to float32 first",
+                )
+            raise DTypeError(f"{needs}and got {text}")
 
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]

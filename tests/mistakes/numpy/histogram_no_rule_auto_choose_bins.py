@@ -5,4 +5,5 @@ import olympus.numpy as jnp
 X = np.array([0.5, 2.0, -1.0, 3.5, 3.5, 0.0], "float32")
 
 jnp.histogram(X, "auto")
-# ArgumentError: histogram has no rule 'auto' to choose bins: pass their number
+# UnsupportedError: string values for `bins` not implemented: histogram has no rule 'auto' to choose bins
+# hint: pass the number of bins

@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.median(jnp.ones(2) * 1j)
-# DTypeError: median takes real numbers, and got complex64[2]
+# DTypeError: quantile does not support complex input: median takes real numbers, and got complex64[2]

@@ -9,7 +9,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, shape_of
 from olympus_core.base.context import switched
-from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
@@ -266,7 +266,9 @@ def fill_diagonal(
     if inplace:
         raise ArgumentError("arrays cannot be written to: pass inplace=False, and use the result")
     if wrap:
-        raise ArgumentError("fill_diagonal does not wrap around tall matrices: wrap must be False")
+        raise UnsupportedError(
+            "wrap=True is not implemented: fill_diagonal does not wrap around tall matrices"
+        )
     array = asarray(a)
     if array.ndim < 2 or (array.ndim > 2 and len(set(array.shape)) > 1):
         raise ShapeError(f"fill_diagonal needs a matrix or a cube, and got shape {array.shape}")

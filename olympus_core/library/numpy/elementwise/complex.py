@@ -62,8 +62,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     Array(90., dtype=float32, weak_type=True)
     """
     check_arrays("angle", z)
+    is_integer = dtypes.kind(get_aval(z).dtype) in "bui"
     (z,) = promote_inexact(z)
-    dtype = get_aval(z).dtype
+    dtype = dtypes.default_dtype("f") if is_integer else get_aval(z).dtype
     if dtypes.kind(dtype) == "c":
         x, y = real_p.bind(z), imag_p.bind(z)
     else:  # as in JAX, it is weak only for a complex number without a dtype

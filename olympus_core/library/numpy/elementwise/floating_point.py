@@ -168,7 +168,10 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_arrays("ldexp", x1, x2)
     exponent = get_aval(x2)
     if dtypes.kind(exponent.dtype) not in "iub" or dtypes.kind(get_aval(x1).dtype) == "c":
-        raise DTypeError(f"ldexp takes an integer exponent, and got {exponent.long_name()}")
+        raise DTypeError(
+            "ldexp not supported for input types: it takes an integer exponent, and got "
+            f"{exponent.long_name()}"
+        )
     (x,) = promote_inexact(x1)
     info = dtypes.finfo(get_aval(x).dtype)
     # 2**x2 may overflow although the result does not: none of up to three factors does

@@ -53,11 +53,10 @@ def _of_parts(function: Any, z: Any) -> Any:
 
 
 def _strong_inexact(x: Any) -> list[Any]:
-    """Return the operand as inexact; from integers, strongly typed, as in JAX."""
-    (result,) = promote_inexact(x)
+    """Return the operand as inexact; integers in the default dtype, strongly typed, as in JAX."""
     if dtypes.kind(get_aval(x).dtype) in "bui":
-        result = convert(result, get_aval(result).dtype)
-    return [result]
+        return [convert(x, dtypes.default_dtype("f"))]
+    return promote_inexact(x)
 
 
 rint = unary(

@@ -11,7 +11,12 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval, shape_of
-from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base.errors import (
+    ConcretizationError,
+    DTypeError,
+    ShapeError,
+    UnsupportedError,
+)
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -113,14 +118,18 @@ def histogram_bin_edges(
 ) -> Array:
     """Return the edges of `bins` bins of equal width from the least to the greatest element.
 
-    `range` overrides these bounds.  A vector `bins` is returned as the edges.  Raises ArgumentError
-    for the name of a rule.
+    `range` overrides these bounds.  A vector `bins` is returned as the edges.  Raises
+    UnsupportedError for the name of a rule.
 
     >>> histogram_bin_edges(asarray([0.0, 1.0, 2.0]), bins=2)
     Array([0., 1., 2.], dtype=float32)
     """
     if isinstance(bins, str):
-        raise ArgumentError(f"histogram has no rule {bins!r} to choose bins: pass their number")
+        raise UnsupportedError(
+            f"string values for `bins` not implemented: histogram has no rule {bins!r} to choose "
+            "bins",
+            hint="pass the number of bins",
+        )
     check_arrays("histogram_bin_edges", a, bins)
     (a,) = promote_inexact(a)
     if shape_of(bins):
@@ -224,6 +233,8 @@ def histogramdd(
            [0, 1]], dtype=int32)
     """
     (points,) = promote_inexact(operand("histogramdd", sample)[0])
+    if weights is not None:
+        (weights,) = promote_inexact(operand("histogramdd", weights)[0])
     if len(shape_of(points)) != 2:
         raise ShapeError(f"histogramdd needs a matrix of points, and got shape {shape_of(points)}")
     count, rank = shape_of(points)

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple
@@ -71,11 +71,17 @@ def _checked(name: str, a: Any, q: Any, method: str, weights: Any) -> tuple[Any,
     if method not in _METHODS:
         raise ArgumentError(f"{name} has the methods {', '.join(_METHODS)}, and got {method!r}")
     if weights is not None and method != "inverted_cdf":
-        raise ArgumentError(f"{name} takes weights with the method 'inverted_cdf', not {method!r}")
+        raise UnsupportedError(
+            f"{name} takes weights with the method 'inverted_cdf', and {method} doesn't support "
+            "weights"
+        )
     (a,), (q,) = promote_inexact(operand(name, a)[0]), promote_inexact(operand(name, q)[0])
     for x in (a, q):
         if dtypes.kind(get_aval(x).dtype) != "f":
-            raise DTypeError(f"{name} takes real numbers, and got {get_aval(x).long_name()}")
+            raise DTypeError(
+                f"quantile does not support complex input: {name} takes real numbers, and got "
+                f"{get_aval(x).long_name()}"
+            )
     if get_aval(q).ndim > 1:
         raise ShapeError(f"{name} takes a fraction or a vector of them, and got shape {q.shape}")
     a = broadcast_to(a, get_aval(a).shape)
@@ -216,7 +222,11 @@ def _middle(name: str, doc: str, skip_nan: bool) -> Median:
         overwrite_input: bool = False,
         keepdims: bool = False,
     ) -> Array:
-        reject_out(name, out)
+        if out is not None or overwrite_input:
+            raise ArgumentError(
+                f"jax.numpy.{name} does not support overwrite_input=True or out != None: arrays "
+                "cannot be written to"
+            )
         return _quantile(name, a, 0.5, axis, "midpoint", keepdims, skip_nan)
 
     return _named(middle, name, doc, 1)

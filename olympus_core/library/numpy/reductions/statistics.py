@@ -323,5 +323,9 @@ def std(
     >>> std(asarray([1.0, 3.0]))
     Array(1., dtype=float32)
     """
+    if dtype is not None and dtypes.kind(dtypes.canonicalize(dtype)) not in "fc":
+        raise DTypeError(
+            f"dtype argument to jnp.std must be inexact; got {dtypes.canonicalize(dtype)}"
+        )
     squared = variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     return sqrt_p.bind(squared)
