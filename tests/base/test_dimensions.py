@@ -58,6 +58,14 @@ def test_canonical_expressions_are_equal_and_have_one_hash() -> None:
     a, b = _pair()
     assert (a + b) * 2 == 2 * b + 2 * a
     assert hash((a + b) * 2) == hash(2 * b + 2 * a)
+    for one, other in (
+        (a.max(b), b.max(a)),
+        (min_dim(2, a + 1), min_dim(a + 1, 2)),
+        (a.min(b), b.min(a)),
+    ):
+        assert one == other
+        assert hash(one) == hash(other)
+    assert str(max_dim(0, a - 3)) == "max(0, a - 3)"
     assert shaped((a + b, 3), F32) is shaped((b + a, 3), F32)
     assert ShapeDtypeStruct((a,), "f4") == ShapeDtypeStruct((a,), "f4")
     assert a - a == 0
@@ -71,6 +79,12 @@ def test_canonical_expressions_are_equal_and_have_one_hash() -> None:
 def test_an_invalid_shape_is_refused(text: str) -> None:
     with pytest.raises(ShapeError, match="syntax error in symbolic shape"):
         symbolic_shape(text)
+
+
+def test_an_error_has_the_number_of_the_dimension() -> None:
+    for text, dimension in (("a b", 0), ("a^2, 2 a", 1), ("a,,", 1)):
+        with pytest.raises(ShapeError, match=f"in dimension {dimension}: "):
+            symbolic_shape(text)
 
 
 def test_placeholders_are_the_sizes_of_another_shape() -> None:

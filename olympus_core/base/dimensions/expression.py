@@ -248,17 +248,11 @@ class SymbolicDim:
 
     def max(self, other: SymbolicDim | int) -> SymbolicDim | int:
         """Return the larger of two dimensions; an expression if that is not decided."""
-        least, most = self.scope.bounds(self - other)
-        if least >= 0:
-            return self
-        return other if most <= 0 else SymbolicDim.operation(MAX, self, other, self.scope)
+        return _extreme(MAX, self, other, self.scope)
 
     def min(self, other: SymbolicDim | int) -> SymbolicDim | int:
         """Return the smaller of two dimensions; an expression if that is not decided."""
-        least, most = self.scope.bounds(self - other)
-        if least >= 0:
-            return other
-        return self if most <= 0 else SymbolicDim.operation(MIN, self, other, self.scope)
+        return _extreme(MIN, self, other, self.scope)
 
     # ---- conversions
 
@@ -524,15 +518,26 @@ def _polynomial_quotient(
     return quotient + rest // y, rest % y
 
 
+def _extreme(
+    name: str, x: SymbolicDim | int, y: SymbolicDim | int, scope: SymbolicScope
+) -> SymbolicDim | int:
+    """Return the larger or the smaller of two dimensions; an expression if it is not decided."""
+    least, most = scope.bounds(x - y)
+    if least >= 0:
+        return x if name == MAX else y
+    if most <= 0:
+        return y if name == MAX else x
+    return SymbolicDim.operation(name, x, y, scope)
+
+
 def max_dim(x: Any, y: Any) -> Any:
     """Return the larger of two dimensions.
 
     >>> max_dim(3, symbolic_shape("b", constraints=["b >= 4"])[0])
     b
     """
-    if isinstance(x, SymbolicDim):
-        return x.max(y)
-    return y.max(x) if isinstance(y, SymbolicDim) else max(x, y)
+    scope = x.scope if isinstance(x, SymbolicDim) else getattr(y, "scope", None)
+    return max(x, y) if scope is None else _extreme(MAX, x, y, scope)
 
 
 def min_dim(x: Any, y: Any) -> Any:
@@ -541,9 +546,8 @@ def min_dim(x: Any, y: Any) -> Any:
     >>> min_dim(3, symbolic_shape("b", constraints=["b >= 4"])[0])
     3
     """
-    if isinstance(x, SymbolicDim):
-        return x.min(y)
-    return y.min(x) if isinstance(y, SymbolicDim) else min(x, y)
+    scope = x.scope if isinstance(x, SymbolicDim) else getattr(y, "scope", None)
+    return min(x, y) if scope is None else _extreme(MIN, x, y, scope)
 
 
 def known_at_least(size: SymbolicDim | int, least: int) -> bool:
@@ -575,9 +579,9 @@ def symbolic_slice(i: slice, length: SymbolicDim | int) -> tuple[Any, Any, Any]:
             return default
         n = n if isinstance(n, SymbolicDim) else operator.index(n)
         n = n + length if n < 0 else n
-        return min_dim(max_dim(n, lowest), highest)
+        return min_dim(highest, max_dim(lowest, n))
 
     start = bound(i.start, lowest if step > 0 else highest)
     stop = bound(i.stop, highest if step > 0 else lowest)
     distance = stop - start if step > 0 else start - stop
-    return start, max_dim((distance + abs(step) - 1) // abs(step), 0), step
+    return start, max_dim(0, (distance + abs(step) - 1) // abs(step)), step

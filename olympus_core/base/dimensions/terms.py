@@ -28,6 +28,8 @@ class DimFactor:
         self.operands = operands
         self.size: int = 1 + sum(1 if isinstance(x, int) else x.complexity for x in operands)
         keys = tuple([((), x) if isinstance(x, int) else x.key for x in operands])
+        if name in (MAX, MIN):  # equal in any order of the operands, and printed in the given one
+            keys = tuple(sorted(keys, key=repr))
         self.key: tuple[Any, ...] = (self.size, name, keys)
         self.hash = hash(self.key)
 
