@@ -69,6 +69,10 @@ class Jit(StagedFunction[_P, _R]):
         arguments = self.arguments(args, kwargs)
         program = self.trace_program(arguments)
         ins, outs = self._shardings(arguments, program)
+        device = state.default_device
+        is_movable = device is not None and state.mesh is None and not any(ins) and not any(outs)
+        if is_movable:
+            ins = (SingleDeviceSharding(device),) * len(arguments.avals)
         outs = typed_results(program.olympuspr.out_avals, outs, [*ins, state.mesh])
         outs = on_context_mesh(program.olympuspr.out_avals, outs, state.mesh)
         signature = Interface(
@@ -84,6 +88,7 @@ class Jit(StagedFunction[_P, _R]):
             outs,
             argument_shardings(arguments.leaves),
             keep_unused=self.options.keep_unused,
+            is_movable=is_movable,
         )
         return Traced(signature, program.olympuspr)
 
@@ -100,7 +105,16 @@ class Jit(StagedFunction[_P, _R]):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
         traced = self.trace(*args, **kwargs)
-        return tree.map(_typed_struct, traced.out_info, traced.out_avals)
+        return tree.map(self._result_struct, traced.out_info, traced.out_avals)
+
+    def _result_struct(self, x: Any, aval: ShapedArray) -> Any:
+        """Return the description of a result of `eval_shape`, with the sharding of its type.
+
+        A float0 array, which is not data, has a plain one.
+        """
+        if is_float0(x):
+            return ShapeDtypeStruct(x.shape, x.dtype)
+        return x.update(sharding=aval.explicit)
 
 
 class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):
@@ -109,6 +123,10 @@ class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):
 
 class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
     """The function that `jit` returns for `in_shardings` or `out_shardings`."""
+
+    def _result_struct(self, x: Any, aval: ShapedArray) -> Any:
+        is_requested = self.shardings.outs is not None and aval.explicit is None
+        return x if is_requested else super()._result_struct(x, aval)
 
     def _with_values(self, fun: Callable[..., Any]) -> Jit[..., Any]:
         return ShardedJit(fun, self.options, self.shardings.with_values())
@@ -120,16 +138,6 @@ class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
         own = argument_shardings(arguments.leaves) or requested
         ins = tuple([a or b for a, b in zip(requested, own, strict=True)])
         return ins, self.result_shardings(program.out_tree, program.olympuspr.out_avals)
-
-
-def _typed_struct(x: Any, aval: ShapedArray) -> Any:
-    """Return a ShapeDtypeStruct with the sharding of an explicit type, if the array has one."""
-    return _struct(x) if aval.explicit is None else x.update(sharding=aval.explicit)
-
-
-def _struct(x: Any) -> Any:
-    """Return the ShapeDtypeStruct of a float0 array, which is not data; else the value."""
-    return ShapeDtypeStruct(x.shape, x.dtype) if is_float0(x) else x
 
 
 @overload

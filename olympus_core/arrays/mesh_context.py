@@ -183,6 +183,13 @@ def named(caller: str, where: Any) -> Any:
     return NamedSharding(mesh, where)
 
 
+def _on_context_mesh(spec: PartitionSpec, what: str) -> NamedSharding:
+    return named(what, spec)
+
+
+PartitionSpec.on_context_mesh = staticmethod(_on_context_mesh)
+
+
 def entered(caller: str, where: Any) -> Any:
     """Return `named(caller, where)`, on the mesh that is a context if none is set."""
     meshes: tuple[Mesh, ...] = state.entered_meshes

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Set
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.placement.mesh import are_names
+
+if TYPE_CHECKING:
+    from olympus_core.placement.sharding import NamedSharding
 
 
 class _Unconstrained:
@@ -39,6 +42,8 @@ class PartitionSpec:
 
     __slots__ = ("partitions", "reduced", "unreduced")
     UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
+    #: the function that returns a spec as a sharding on the mesh of the context, for an argument
+    on_context_mesh: ClassVar[Callable[[PartitionSpec, str], NamedSharding]]
     partitions: tuple[Any, ...]
     unreduced: frozenset[Any]
     reduced: frozenset[Any]
@@ -59,6 +64,10 @@ class PartitionSpec:
                     "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
                     f"unreduced: {set(unreduced)} and reduced: {set(reduced)}"
                 )
+
+    def to_sharding(self, what: str) -> NamedSharding:
+        """Return the sharding on the mesh of the context; raise MissingMeshError without one."""
+        return PartitionSpec.on_context_mesh(self, what)
 
     def _checked(self, what: str, names: Any) -> frozenset[Any]:
         """Return the axes of `unreduced` or `reduced`; raise ArgumentError for invalid ones."""

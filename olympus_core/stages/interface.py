@@ -55,6 +55,8 @@ class Interface(NamedTuple):
     result_names: tuple[str, ...] = ()
     #: False if `Compiled` reports no shardings of arguments that the program does not use.
     keep_unused: bool = True
+    #: True if programs may move the results: the program is for the device of `default_device`.
+    is_movable: bool = False
 
 
 class Stage:

@@ -63,6 +63,8 @@ class ShardedCompiled(Compiled):
             raise self._with_names(e, arrays) from None
         if state.debug_nans or state.debug_infs:
             check_values(outs, self._refuse_value)
+        if self.signature.is_movable:
+            outs = [x.release() for x in outs]
         return self.out_tree.unflatten(outs)
 
     @property

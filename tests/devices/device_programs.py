@@ -499,3 +499,28 @@ row("cumsum of a typed array", lambda p: p.np.cumsum(typed(p), 0),
 row("top_k of a typed array", lambda p: p.m.lax.top_k(typed(p).T, 1),
     "The input should be unsharded over the axis along which to compute the")  # fmt: skip
 row("shape of a typed array", lambda p: str(p.m.eval_shape(lambda x: x * 2, typed(p))))
+
+
+def described_on_a_mesh(p: Any, types: tuple[str, str] = ("Auto", "Auto")) -> Any:
+    with p.m.set_mesh(p.mesh(types)):
+        x = p.m.ShapeDtypeStruct((8, 2), "float32", sharding=p.P("x"))
+        step = p.m.jit(lambda x: x * 2)
+        return str(x), str(step.eval_shape(x)), str(step.lower(x).compile().input_shardings)
+
+
+def compiled_for_the_default(p: Any) -> Any:
+    device = p.m.devices()[3]
+    with p.m.default_device(device):
+        program = p.m.jit(lambda x: x * 2).lower(host(2)).compile()
+        result = program(host(2))
+        return str(program.input_shardings), str(program.output_shardings), result.committed, result
+
+
+row("descriptions on a mesh", described_on_a_mesh)
+row("typed descriptions", lambda p: described_on_a_mesh(p, ("Explicit", "Explicit")))
+row("a description without a mesh", lambda p: p.m.ShapeDtypeStruct((8,), "int32", sharding=p.P()))
+row("compiled for the default device", compiled_for_the_default)
+row("a description of results", lambda p: str(p.m.jit(
+    lambda x: x * 2, out_shardings=named(p, "x")).eval_shape(host(8, 2))))  # fmt: skip
+row("a description of results of a placed array", lambda p: str(p.m.jit(
+    lambda x: x * 2).eval_shape(put(p, "x"))))  # fmt: skip
