@@ -81,6 +81,12 @@ def _symbolic(owner: Any) -> bool:
     return bool(getattr(owner, "symbolic_zeros", False))
 
 
+def _requested(eqn: Eqn) -> dict[str, Any]:
+    """Return the options of a call of a `jit` that were requested."""
+    shown = {k: eqn.params.get(k, ()) for k in ("donated_invars", "keep_unused")}
+    return {k: v for k, v in shown.items() if v and v != (False,) * len(eqn.inputs)}
+
+
 def _last_axis(eqn: Eqn) -> dict[str, Any]:
     return {"axis": eqn.inputs[0].aval.ndim - 1}
 
@@ -99,7 +105,7 @@ _FORMS: dict[str, Form] = {
     ),
     **_by_names("reduce_sum conv_general_dilated", Form(added=_UNSHARDED)),
     **_by_names("iota reshape", Form(added={"sharding": None})),
-    **_by_names("jit block", Form(first=("name",))),
+    "jit": Form(more=_requested, first=("name",)),
     "all_to_all": Form(added={"tiled": False}, lacked=("axis_size",)),
     "broadcast_in_dim": Form(implied=("shape",), optional=("broadcast_dimensions",)),
     "checkpoint": Form("remat2", lacked=("name",)),

@@ -10,7 +10,8 @@ import contextlib
 import functools
 import struct
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -220,11 +221,22 @@ _ALSO = {"invars": "inputs", "outvars": "outputs", "source_info": "source"}
 class ProgramParams(dict[str, Any]):
     """The parameters of an equation with programs, which also have the names of JAX.
 
-    Under a name of JAX, a program is the `JaxProgram` of it.
+    Under a name of JAX, a program is the `JaxProgram` of it.  `requested` are options of a call
+    that have no effect within a program, for its text: `donated` operands, and `keep_unused`.
 
     >>> eqn.params["jaxpr"] is eqn.params["olympuspr"].jaxpr
     True
     """
+
+    requested: Mapping[str, Any] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, params: dict[str, Any]) -> ProgramParams:
+        """Return a copy of parameters, with the options that were requested."""
+        copied = cls(params)
+        if params.__class__ is cls and params.requested:
+            copied.requested = params.requested
+        return copied
 
     def __missing__(self, name: str) -> Any:
         own = _own_name(name)
@@ -274,12 +286,12 @@ _CALL_KEYS = frozenset(
 _OF_CALLS: dict[str, Callable[[ProgramParams], Any]] = {
     "compiler_options_kvs": lambda p: tuple(dict.get(p, "compiler_options", ())),
     "donated_invars": lambda p: tuple(
-        i in dict.get(p, "donated", ()) for i in range(len(p["olympuspr"].invars))
+        i in p.requested.get("donated", ()) for i in range(len(p["olympuspr"].invars))
     ),
     "in_layouts": lambda p: (None,) * len(p["olympuspr"].invars),
     "in_shardings": lambda p: _shardings("in_shardings", len(p["olympuspr"].invars), p),
     "inline": lambda p: False,
-    "keep_unused": lambda p: False,
+    "keep_unused": lambda p: bool(p.requested.get("keep_unused")),
     "out_layouts": lambda p: (None,) * len(p["olympuspr"].outvars),
     "out_shardings": lambda p: _shardings("out_shardings", len(p["olympuspr"].outvars), p),
 }

@@ -37,7 +37,7 @@ from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import named_error, with_argument_names
 from olympus_core.ir import trace
-from olympus_core.ir.olympuspr import Olympuspr, Var, exact
+from olympus_core.ir.olympuspr import Olympuspr, ProgramParams, Var, exact
 from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.inlining import Inline, call_in_trace
@@ -423,9 +423,12 @@ class StagedFunction(Generic[_P, _R]):
     def _call_of(self, program: Program) -> StagedCall:
         closed, consts = hoist_consts(program.olympuspr)
         consts = tuple(map(_of_its_type, consts, closed.invars))
-        params = eager_params = {"name": self.name, "olympuspr": closed}
-        if program.donated:
-            eager_params = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
+        params = eager_params = ProgramParams(name=self.name, olympuspr=closed)
+        donated = frozenset(len(consts) + i for i in program.donated)
+        if donated or self.options.keep_unused:
+            params.requested = {"donated": donated, "keep_unused": self.options.keep_unused}
+        if donated:
+            eager_params = params | {"donated": donated}
         if self.options.compiler_options:
             eager_params = eager_params | {"compiler_options": self.options.compiler_options}
         return StagedCall(consts, params, eager_params, program.out_tree)

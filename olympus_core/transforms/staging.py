@@ -143,7 +143,7 @@ class StagingTrace:
             raise
         outputs = tuple([Var(a) for a in outs])
         if primitive.has_programs:
-            params = ProgramParams(params)
+            params = ProgramParams.of(params)
         eqn = Eqn(primitive, inputs, outputs, params, self.mark(), kind)
         self.eqns.append(eqn)
         if state.axes and primitive.has_programs:

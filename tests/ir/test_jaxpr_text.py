@@ -79,6 +79,11 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "a jit without arguments": (lambda ox: ox.jit(lambda: 2)(),),
     "one jit twice": (lambda ox, x: (lambda f: f(f(x)))(doubled(ox)), X),
     "an argument twice": (lambda ox, y: ox.jit(lambda a, b: a + b)(y, y), 2),
+    "a donation": (lambda ox, x: doubled(ox, donate_argnums=0)(x), X),
+    "a donation of two": (
+        lambda ox, x: ox.jit(lambda a, b: b * 2, donate_argnums=1, keep_unused=True)(x, x),
+        X,
+    ),
     "an inlined jit": (lambda ox, x: doubled(ox, inline=True)(x), X),
     "a long jit": (lambda ox, x: ox.jit(lambda y: sines(ox, y, 11))(x), X),
     "long jits of one name": (
