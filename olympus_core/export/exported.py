@@ -410,7 +410,7 @@ def _exported(
 ) -> Exported:
     """Return the exported program; lower it once for all platforms, or else for each."""
     s = traced.signature
-    types = tuple([a.strip_weak() if a.weak_type else a for a in s.in_avals])
+    types = tuple(s.in_avals)
     bare = Exported(
         s.name, s.in_tree, types, s.out_tree, s.out_avals, platforms, checks, (), 1, 10, None
     )

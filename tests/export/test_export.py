@@ -63,6 +63,14 @@ def test_fields_of_an_exported_function() -> None:
     assert program.calling_convention_version <= export.maximum_supported_calling_convention_version
 
 
+def test_the_type_of_a_python_number_is_weak() -> None:
+    program = exported(jit(lambda x: x * 2))(1.0)
+    assert [a.weak_type for a in (*program.in_avals, *program.out_avals)] == [True, True]
+    for x in (2.0, F32(2)):
+        close(program.call(x), 4)
+        close(jit(program.call)(x), 4)
+
+
 def test_arguments_are_trees_with_keywords() -> None:
     def f(pair: Any, *, a: Any, b: Any) -> Any:
         return {"res": pair, "a": a, "b": b}
