@@ -36,12 +36,14 @@ from olympus_core.base.permissions import check_tracing
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import named_error, with_argument_names
+from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, ProgramParams, Var, exact
 from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.inlining import Inline, call_in_trace
 from olympus_core.jit.reference_calling import ReferenceProgram, with_values_of
+from olympus_core.placement.sharding import Sharding
 from olympus_core.transforms import data, references
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
@@ -195,12 +197,14 @@ class StagedCall(NamedTuple):
     """A call of a traced function: its closed-over values, the parameters, the tree of its results.
 
     For an eager call, the parameters include the donated arguments and the compiler options.
+    `placements` are the shardings of the arguments of eager calls so far, None for movable ones.
     """
 
     consts: tuple[Any, ...]
     params: dict[str, Any]
     eager_params: dict[str, Any]
     out_tree: tree.PyTreeDef
+    placements: set[tuple[Sharding | None, ...]]
 
 
 _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
@@ -411,6 +415,8 @@ class StagedFunction(Generic[_P, _R]):
                     self.name, types, len(self._calls),
                 )  # fmt: skip
             call = self._keep(key, self.trace_program(arguments))
+        if trace.at_base():
+            call.placements.add(tuple(map(committed_sharding, arguments.leaves)))
         return call
 
     def _keep(self, key: Any, program: Program) -> StagedCall:
@@ -431,7 +437,7 @@ class StagedFunction(Generic[_P, _R]):
             eager_params = params | {"donated": donated}
         if self.options.compiler_options:
             eager_params = eager_params | {"compiler_options": self.options.compiler_options}
-        return StagedCall(consts, params, eager_params, program.out_tree)
+        return StagedCall(consts, params, eager_params, program.out_tree, set())
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
@@ -439,8 +445,8 @@ class StagedFunction(Generic[_P, _R]):
         self._referenced.clear()
 
     def _cache_size(self) -> int:
-        """Return the number of traced programs, one for each kind of arguments."""
-        return len(self._calls)
+        """Return the number of kinds of arguments of eager calls: of types and shardings."""
+        return sum(len(call.placements) for call in self._calls.values())
 
     _clear_cache = clear_cache
 
