@@ -65,7 +65,7 @@ def _first_scale(slope: Any, curvature: Any) -> Any:
 
 def _log_ratio(x: Any, y: Any) -> Any:
     """Return log(x / y), without cancellation for close x and y."""
-    is_near = abs(x - y) < y / 2
+    is_near = abs(x - y) < y / 4
     return where(is_near, log1p(where(is_near, (x - y) / y, 0.0)), log(x / y))
 
 
@@ -208,7 +208,7 @@ def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
 
 def _log_complement(x: Any, p: Any, q: Any) -> Any:
     """Return log((1 - x) / q) with q = 1 - p, without cancellation if they are close."""
-    is_near = abs(p - x) < q / 2
+    is_near = abs(p - x) < q / 4
     return where(is_near, log1p(where(is_near, (p - x) / q, 0.0)), log1p(-x) - log(q))
 
 

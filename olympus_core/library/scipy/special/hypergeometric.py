@@ -91,9 +91,9 @@ def _confluent(a: Any, b: Any, x: Any) -> Any:
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """2F1: the series DLMF 15.2.1, by Pfaff's transformation (DLMF 15.8.1) if x < 0."""
+    """2F1: the series DLMF 15.2.1, by Pfaff's transformation (DLMF 15.8.1) if x < -1/2."""
     is_polynomial = _is_pole(a) | _is_pole(b)
-    turned = (x < 0) & ~is_polynomial
+    turned = (x < -0.5) & ~is_polynomial
     outside = (x >= 1) & ~is_polynomial
     safe = where(outside, 0.5, x)
     argument = where(turned, safe / (safe - 1), safe)

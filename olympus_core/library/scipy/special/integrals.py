@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,10 @@ from olympus_core.library.numpy.elementwise.exponential import exp, log
 from olympus_core.library.numpy.elementwise.trigonometric import cos, sin
 from olympus_core.library.numpy.manipulation.shapes import broadcast_arrays
 from olympus_core.library.numpy.sorting.searching import where
+from olympus_core.library.operands import scalar
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.library.scipy.special import chebyshev_tables as tables
+from olympus_core.library.scipy.special import interval_tables as intervals
 
 _HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
 _F32 = np.dtype("float32")
@@ -103,11 +105,36 @@ def erfcx(x: ArrayLike) -> Array:
     return result
 
 
+#: the coefficients of polynomials in intervals, by degree and then by interval
+Rows = Sequence[Sequence[float]]
+
+
+def _of_interval(values: Sequence[float], bounds: Sequence[Any], x: Any) -> Any:
+    """Return the value of the interval of each element; `bounds[i]` is True beyond interval i."""
+    dtype = get_aval(x).dtype
+    chosen = scalar(values[0], dtype)
+    for value, is_beyond in zip(values[1:], bounds, strict=True):
+        chosen = where(is_beyond, scalar(value, dtype), chosen)
+    return chosen
+
+
+def _polynomial(rows: Rows, x: Any, bounds: Sequence[Any]) -> Any:
+    """Return a polynomial with coefficients of intervals, by Horner's rule."""
+    value = _of_interval(rows[-1], bounds, x)
+    for row in rows[-2::-1]:
+        value = value * x + _of_interval(row, bounds, x)
+    return value
+
+
 @_with_slope(lambda x, value: 1 - 2 * x * value)
 def _dawsn(x: Any) -> Any:
+    """Below 4 polynomials in four intervals; above, a series in 1 / x**2."""
     y = abs_(x)
-    square = minimum(y, 4) ** 2
-    low = x * series(tables.DAWSON_LOW, square / 8 - 1)
+    is_long = get_aval(x).dtype.itemsize >= 8
+    rows: Rows = intervals.DAWSON_LONG if is_long else intervals.DAWSON_SHORT
+    bounds = [y >= 1, y >= 2, y >= 3]
+    offset = where(bounds[0], y, y * y) - _of_interval(intervals.DAWSON_CENTRES, bounds, y)
+    low = where(bounds[0], sign(x), x) * _polynomial(rows, offset, bounds)
     far = maximum(y, 4)
     high = sign(x) * series(tables.DAWSON_HIGH, 2 * (4 / far) ** 2 - 1) / (2 * far)
     return where(y <= 4, low, high)
@@ -266,17 +293,33 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
 
 def _fresnel_phase(x: Any) -> Any:
-    """Return pi x**2 / 2 modulo 2 pi; the square modulo 4 loses no digits of x."""
-    return math.pi / 2 * lax.rem(x * x, convert(4, get_aval(x).dtype))
+    """Return pi x**2 / 2 modulo 2 pi, of magnitude 2 pi at most.
+
+    The square modulo 4 is that of the parts of x, whose products are exact: `high` has half of the
+    digits.
+    """
+    info = dtypes.finfo(get_aval(x).dtype)
+    high = lax.reduce_precision(x, int(info.nexp), int(info.nmant) // 2)
+    low = x - high
+    four = convert(4, get_aval(x).dtype)
+    parts = lax.rem(high * high, four) + lax.rem(2 * high * low, four) + low * low
+    return math.pi / 2 * lax.rem(parts, four)
 
 
 @_with_slope(lambda x, value: (sin(_fresnel_phase(x)), cos(_fresnel_phase(x))))
 def _fresnel(x: Any) -> tuple[Any, Any]:
-    """Below 1.75 series of the integrals; above, of the auxiliary functions (DLMF 7.5.3, 7.5.4)."""
+    """Below 1.75 polynomials in intervals; above, the auxiliary functions (DLMF 7.5.3, 7.5.4)."""
     y = abs_(x)
     near, far = minimum(y, 1.75), minimum(maximum(y, 1.75), 1e15)
-    t = 2 * (near / 1.75) ** 4 - 1
-    low_s, low_c = near**3 * series(tables.FRESNEL_S, t), near * series(tables.FRESNEL_C, t)
+    square = near * near
+    fourth = square * square
+    bounds = [fourth >= 1.5, fourth >= 5]
+    offset = fourth - _of_interval(intervals.FRESNEL_CENTRES, bounds, y)
+    is_long = get_aval(x).dtype.itemsize >= 8
+    rows_s: Rows = intervals.FRESNEL_S_LONG if is_long else intervals.FRESNEL_S_SHORT
+    rows_c: Rows = intervals.FRESNEL_C_LONG if is_long else intervals.FRESNEL_C_SHORT
+    low_s = near * square * _polynomial(rows_s, offset, bounds)
+    low_c = near * _polynomial(rows_c, offset, bounds)
     u = 2 * (1.75 / far) ** 2 - 1
     f = series(tables.FRESNEL_F, u) / (math.pi * far)
     g = series(tables.FRESNEL_G, u) / (math.pi**2 * far**3)

@@ -1,8 +1,7 @@
 """The normal distribution: its quantiles, and the functions of `olympus.scipy.stats.norm`.
 
-The quantile of p <= 1/2 is computed from the approximation 26.2.23 of Abramowitz and Stegun,
-"Handbook of Mathematical Functions" (1964), by Newton's method on the logarithm of the
-distribution function, and so is as exact in the tail as in the middle.
+The quantiles are those of algorithm AS 241, rational approximations in three ranges: M. Wichura,
+"The percentage points of the normal distribution", Applied Statistics 37 (1988).
 """
 
 from __future__ import annotations
@@ -26,6 +25,79 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.library.scipy.special.gamma import log_ndtr, ndtr
 
+#: the numerator and the denominator of each range of AS 241, from the coefficient of degree 0
+_MIDDLE = (
+    (
+        3.3871328727963666080,
+        133.14166789178437745,
+        1971.5909503065514427,
+        13731.693765509461125,
+        45921.953931549871457,
+        67265.770927008700853,
+        33430.575583588128105,
+        2509.0809287301226727,
+    ),
+    (
+        1.0,
+        42.313330701600911252,
+        687.18700749205790830,
+        5394.1960214247511077,
+        21213.794301586595867,
+        39307.895800092710610,
+        28729.085735721942674,
+        5226.4952788528545610,
+    ),
+)
+#: the slope of the quantile at 1/2; the middle range is more exact as a sum that begins with it
+_SLOPE = math.sqrt(2 * math.pi)
+_MIDDLE_EXCESS = (
+    tuple(a - _SLOPE * b for a, b in zip(*_MIDDLE, strict=True)),
+    _MIDDLE[1],
+)
+_TAIL = (
+    (
+        1.42343711074968357734,
+        4.63033784615654529590,
+        5.76949722146069140550,
+        3.64784832476320460504,
+        1.27045825245236838258,
+        0.241780725177450611770,
+        0.0227238449892691845833,
+        7.74545014278341407640e-4,
+    ),
+    (
+        1.0,
+        2.05319162663775882187,
+        1.67638483018380384940,
+        0.689767334985100004550,
+        0.148103976427480074590,
+        0.0151986665636164571966,
+        5.47593808499534494600e-4,
+        1.05075007164441684324e-9,
+    ),
+)
+_FAR_TAIL = (
+    (
+        6.65790464350110377720,
+        5.46378491116411436990,
+        1.78482653991729133580,
+        0.296560571828504891230,
+        0.0265321895265761230930,
+        1.24266094738807843860e-3,
+        2.71155556874348757815e-5,
+        2.01033439929228813265e-7,
+    ),
+    (
+        1.0,
+        0.599832206555887937690,
+        0.136929880922735805310,
+        0.0148753612908506148525,
+        7.86869131145613259100e-4,
+        1.84631831751005468180e-5,
+        1.42151175831644588870e-7,
+        2.04426310338993978564e-15,
+    ),
+)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -35,17 +107,25 @@ def _log_density(x: Array) -> Array:
 
 def _quantile_value(p: Any) -> Any:
     inside = (p > 0) & (p < 1)
-    tail = where(inside, minimum(p, 1 - p), 0.5)
-    logs = log(tail)
-    t = sqrt(-2 * logs)
-    x = -t + (2.515517 + t * (0.802853 + t * 0.010328)) / (
-        1 + t * (1.432788 + t * (0.189269 + t * 0.001308))
-    )
-    for _ in range(3):
-        value = log_ndtr(x, 10)
-        x = x - (value - logs) * exp(value - _log_density(x))
+    offset = where(inside, p, 0.5) - 0.5
+    is_middle = (offset >= -0.425) & (offset <= 0.425)
+    excess = _ratio(_MIDDLE_EXCESS, 0.180625 - offset * offset)
+    middle = _SLOPE * offset + excess * offset
+    root = sqrt(-log(where(is_middle, 0.05, where(inside, minimum(p, 1 - p), 0.05))))
+    tail = where(root <= 5, _ratio(_TAIL, root - 1.6), _ratio(_FAR_TAIL, root - 5))
     edge = where(p == 0, -np.inf, where(p == 1, np.inf, np.nan))
-    return where(inside, where(p > 0.5, -x, x), edge)
+    return where(inside, where(is_middle, middle, where(offset < 0, -tail, tail)), edge)
+
+
+def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Any) -> Any:
+    """Return a rational function, by Horner's rule."""
+    values = []
+    for polynomial in coefficients:
+        value: Any = polynomial[-1]
+        for c in polynomial[-2::-1]:
+            value = value * x + c
+        values.append(value)
+    return values[0] / values[1]
 
 
 _quantile = custom_jvp(_quantile_value)
