@@ -294,7 +294,7 @@ TERMS = [
     ("jnp.clip(1j, 0, 1)", ValueError, "Clip received a complex value"),
     ("jnp.gcd(1.0, 2.0)", ValueError, "Arguments to jax.numpy.gcd must be integers"),
     ("jnp.iinfo('float32')", ValueError, "Invalid integer data type 'f'"),
-    ("jnp.finfo('int32')", ValueError, "data type <class 'numpy.int32'> not inexact"),
+    ("jnp.finfo('int32')", ValueError, "data type .* not (inexact|compatible with finfo)"),
     ("jnp.pad(f(3), 1, mode='bad')", NotImplementedError, "Unimplemented padding mode 'bad' for"),
     ("lax.approx_max_k(i(3), 2)", ValueError, "operand must be a floating type"),
     ("lax.approx_min_k(i(3), 2)", ValueError, "operand must be a floating type"),
