@@ -256,6 +256,7 @@ def test_the_memory_of_a_device(jx: Any) -> None:
     x = jx.device_put(X, space.Device)
     assert x.sharding.memory_kind == "device" and x.devices() == {jx.devices()[0]}
     assert {s.name for s in space} == {"Device", "Host", "Any"}
-    if jx is ox:
-        with pytest.raises(NotImplementedError, match="the memory 'device'"):
-            jx.device_put(X, space.Host)
+    y = jx.device_put(x, space.Host)
+    assert y.sharding.memory_kind == "pinned_host" and y.devices() == x.devices()
+    assert jx.device_put(y, space.Device).sharding.memory_kind == "device"
+    np.testing.assert_array_equal(y, X)
