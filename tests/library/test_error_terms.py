@@ -59,6 +59,11 @@ TERMS = [
         NotImplementedError,
         "wrap=True is not implemented",
     ),
+    (
+        "grad(lambda x: lax.linalg.hessenberg(x)[0].sum())(f(3, 3))",
+        NotImplementedError,
+        "Differentiation rule for 'hessenberg' not implemented",
+    ),
     ("jnp.linalg.qr(f(5, 6).astype('float16'))", NotImplementedError, "Unsupported dtype float16"),
     (
         "lax.broadcast_shapes((2,), (3,))",
@@ -313,6 +318,7 @@ def _raised(package: ModuleType, expression: str) -> BaseException:
     arrays = {"f": ones("float32"), "i": ones("int32"), "b": ones("bool")}
     generators = GENERATORS[package]
     names = {"lax": package.lax, "jnp": jnp, "random": random, "generators": generators}
+    names["grad"] = package.grad
     names |= {"jit": package.jit, "key": random.key(0), "SDS": package.ShapeDtypeStruct}
     with pytest.raises(Exception) as caught:
         eval(expression, {**arrays, **names})

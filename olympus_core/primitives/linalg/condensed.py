@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim
-from olympus_core.base.errors import LoweringError, TransformError
+from olympus_core.base.errors import LoweringError, NoDerivativeError
 from olympus_core.ir.primitive import MultipleResults
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.linalg.base import (
@@ -58,7 +58,9 @@ class CondensedForm(MatrixPrimitive, MultipleResults):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        raise TransformError(f"{self.name} has no derivative")
+        raise NoDerivativeError(
+            f"Differentiation rule for '{self.name}' not implemented: it has no derivative"
+        )
 
 
 class Schur(CondensedForm):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
 from olympus_core.base.dimensions.expression import min_dim
-from olympus_core.base.errors import TransformError
+from olympus_core.base.errors import NoDerivativeError
 from olympus_core.ir.primitive import MultipleResults, op
 from olympus_core.primitives.elementwise.base import elementwise_constant
 from olympus_core.primitives.linalg.algebra import (
@@ -72,7 +72,7 @@ class SVD(MatrixPrimitive, MultipleResults):
         (a,), (da,) = primals, tangents
         rows, columns = shape_of(a)[-2:]
         if params["compute_uv"] and params["full_matrices"] and rows != columns:
-            raise TransformError(
+            raise NoDerivativeError(
                 "svd has no derivative for the vectors that full_matrices=True adds to matrices "
                 f"that are not square, here {rows} x {columns}",
                 hint="pass full_matrices=False, or compute_uv=False",

@@ -13,5 +13,5 @@ def matrix(*shape: int, dtype: str = "float64"):
 TALL, VECTOR, COLUMNS = matrix(5, 3), matrix(4), matrix(4, 2)
 
 ox.grad(lambda x: ox.numpy.linalg.svd(x)[0].sum())(TALL)
-# TransformError: svd has no derivative for the vectors that full_matrices=True adds to matrices that are not square, here 5 x 3
+# NoDerivativeError: svd has no derivative for the vectors that full_matrices=True adds to matrices that are not square, here 5 x 3
 # hint: pass full_matrices=False, or compute_uv=False
