@@ -202,8 +202,8 @@ def arrays_of_scalars() -> list[tuple[ox.Array, Any]]:
     to = ox.lax.convert_element_type
     return [
         (to(1, "float32"), F32(1)),
-        (to(1.5, float), 1.5),
-        (to(F32(2), int), 2),
+        (to(1.5, float), F32(1.5)),
+        (to(F32(2), int), np.int32(2)),
         (ox.lax.integer_pow(3.0, 1), 3.0),
         (ox.lax.fft(1.5, "FFT", ()), np.complex64(1.5)),
         (to(np.ones(2, F32), "float32"), np.ones(2, F32)),
