@@ -13,9 +13,8 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
-from olympus_core.base.dimensions.expression import is_symbolic_dim
+from olympus_core.base.dimensions.expression import at_most
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ShapeError
 from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
@@ -192,13 +191,7 @@ def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     The loop takes a logarithmic number of steps (Hillis and Steele, 1986): after each, y_i is the
     sum over the last `step` terms, and a_i the product of their factors.
     """
-    length, step = shape_of(a)[axis], 1
-    if is_symbolic_dim(length):
-        raise ShapeError(
-            "the derivative of a cumulative product or logsumexp along an axis of the symbolic "
-            f"length {length}: the number of its steps depends on the length",
-            hint="write the loop as a lax.scan, whose derivative is a scan",
-        )
+    length, step = at_most(shape_of(a)[axis]), 1  # further steps change nothing
     while step < length:
         by = -step if reverse else step
         part = op.mul(b, shifted(a, axis, -by, 0))  # a product with a 0 shifted in may be NaN

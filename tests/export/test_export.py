@@ -401,13 +401,3 @@ def test_an_error_on_fixed_sizes_has_no_constraint() -> None:
     with pytest.raises(ShapeError) as info:
         jit(lambda x, y: x + y).trace(np.ones(3, F32), np.ones(4, F32))
     assert info.value.hint is None
-
-
-@pytest.mark.parametrize(
-    "function",
-    [lambda x: lax.associative_scan(jnp.add, x), grad(lambda x: jnp.cumprod(x).sum())],
-)
-def test_a_loop_of_a_symbolic_number_of_steps_is_refused(function: Callable[..., Any]) -> None:
-    (b,) = symbolic_shape("b")
-    with pytest.raises(ShapeError, match="symbolic length b: the number of its steps depends"):
-        jit(function).trace(ShapeDtypeStruct((b,), F32))

@@ -7,6 +7,7 @@ import olympus.numpy as jnp
 from olympus import checkpoint, grad, jit, lax, nn, random, vmap
 from tests.lowering.symbolic_case import (
     ATT,
+    BOTH,
     IMAGES,
     INDICES,
     INT,
@@ -227,4 +228,18 @@ CASES = [
     ),
     Case("grad_fft", grad(lambda x: jnp.abs(jnp.fft.rfft(x) + 2).sum()), (VECTOR,)),
     Case("scan_unroll", lambda x: lax.scan(lambda s, r: (s + r, s), 0.0, x, unroll=4), (VECTOR,)),
+    Case("associative_scan", lambda x: lax.associative_scan(jnp.multiply, x), (VECTOR,)),
+    Case(
+        "associative_scan_of_two",
+        lambda x, y: lax.associative_scan(
+            lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (x, y), reverse=True, axis=1
+        ),
+        (BOTH, BOTH),
+    ),
+    Case(
+        "grad_associative", grad(lambda x: lax.associative_scan(jnp.multiply, x).sum()), (VECTOR,)
+    ),
+    Case("grad_cumprod", grad(lambda x: jnp.cumprod(x).sum()), (VECTOR,)),
+    Case("grad_cumprod_reverse", grad(lambda x: lax.cumprod(x, 0, reverse=True).sum()), (ROWS,)),
+    Case("grad_cumlogsumexp", grad(lambda x: lax.cumlogsumexp(x, 0).sum()), (ROWS,)),
 ]

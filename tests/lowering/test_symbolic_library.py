@@ -40,6 +40,7 @@ DAILY = frozenset(
         *("roll", "grad_mm", "grad_gather", "grad_roll", "vmap_dslice", "scan", "fori_b", "cond"),
         *("grad_scan", "nested_jit", "conv_same_sp", "maxpool", "cholesky", "random_normal"),
         *("dpa", "grad_embed", "irfft_b", "grad_fft", "searchsorted_b", "resize_b", "delete_some"),
+        *("associative_scan", "grad_associative", "grad_cumprod"),
     )
 )  # fmt: skip
 SIZES = ((1, 2), (6, 3))

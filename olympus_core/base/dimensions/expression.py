@@ -8,6 +8,7 @@ are keys of caches and `==` selects a faster form, undecided sizes are different
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import sys
@@ -562,6 +563,18 @@ def known_at_least(size: SymbolicDim | int, least: int) -> bool:
     if isinstance(size, SymbolicDim):
         return bool(size.scope.bounds(size)[0] >= least)
     return size >= least
+
+
+def at_most(size: SymbolicDim | int) -> int:
+    """Return the greatest value of a size of an array; below 2**31 unless known otherwise.
+
+    >>> at_most(symbolic_shape("b", constraints=["b <= 8"])[0])
+    8
+    """
+    if not isinstance(size, SymbolicDim):
+        return size
+    greatest = size.scope.bounds(size)[1]
+    return 2**31 - 1 if math.isinf(greatest) else int(greatest)
 
 
 def symbolic_slice(i: slice, length: SymbolicDim | int) -> tuple[Any, Any, Any]:

@@ -3,7 +3,8 @@
 The method is Blelloch's, "Prefix sums and their applications" (1990): neighbours are combined
 in pairs, the half as many results are scanned in the same way, and the elements between are
 filled in.
-So n elements take about 2 n applications, in 2 log2(n) steps.
+So n elements take about 2 n applications, in 2 log2(n) steps. Along an axis of symbolic length, a
+loop combines one element after the other.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.axes import canonical_axis
-from olympus_core.library.lax.shape import rev
+from olympus_core.library.lax.control import cond, scan
+from olympus_core.library.lax.shape import expand_dims, iota, rev, squeeze
 from olympus_core.library.lax.slicing import concatenate, pad, slice_in_dim
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.primitives.elementwise.logic import or_p
 
 _T = TypeVar("_T")
@@ -89,11 +92,7 @@ def _scanned(
 ) -> _Elements:
     length = xs[0].shape[axis]
     if is_symbolic_dim(length):
-        raise ShapeError(
-            f"associative_scan along an axis of the symbolic length {length}: the number of its "
-            "steps depends on the length",
-            hint="use lax.scan, or lax.cumsum and its like",
-        )
+        return _scanned_in_turn(combine, xs, axis)
     if length < 2:
         return xs
     last = length - length % 2
@@ -105,6 +104,27 @@ def _scanned(
     first = _strided_slice(xs, axis, 0, 1)
     even = [concatenate([a, convert(b, a.dtype)], axis) for a, b in zip(first, even, strict=True)]
     return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _scanned_in_turn(
+    combine: Callable[[_Elements, _Elements], _Elements], xs: _Elements, axis: int
+) -> _Elements:
+    """Combine one element after the other: the number of other steps depends on the length."""
+    first = _strided_slice(xs, axis, 0, 1)
+
+    def next_of(before: _Elements, row: _Elements) -> _Elements:
+        outs = combine(before, row)
+        return [convert(x, of.dtype) for x, of in zip(outs, first, strict=True)]
+
+    def step(before: _Elements, now: tuple[Any, _Elements]) -> tuple[_Elements, _Elements]:
+        number, rows = now
+        row = [expand_dims(x, (axis,)) for x in rows]
+        outs = cond(number == 0, lambda _, row: row, next_of, before, row)
+        return outs, [squeeze(x, (axis,)) for x in outs]
+
+    numbers = iota("int32", xs[0].shape[axis])
+    _, outs = scan(step, first, (numbers, [move_axis(x, axis, 0) for x in xs]))
+    return [move_axis(x, 0, axis) for x in outs]
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
