@@ -90,6 +90,19 @@ class Source(NamedTuple):
         """Return the mark of the line without its callers."""
         return self._replace(caller=None)
 
+    def inside(self, call: Source) -> Source:
+        """Return the mark of a line of a program with the scope and the callers of its call."""
+        caller = None
+        if state.include_full_tracebacks_in_locations and isinstance(call.code, CodeType):
+            caller = Caller(call.code, call.instruction, call.caller)
+            frames, at = list[Caller](), self.caller
+            while at is not None:
+                frames.append(at)
+                at = at.outer
+            for frame in reversed(frames):
+                caller = Caller(frame.code, frame.instruction, caller)
+        return self._replace(scope=joined_scope(call.scope, self.scope), caller=caller)
+
     @property
     def name_stack(self) -> str:
         """The name scope: `outer/inner`."""

@@ -14,7 +14,7 @@ from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ArgumentError, UsageError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import current_location, function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_jvp import custom_jvp
@@ -85,7 +85,7 @@ class Checkpoint(InlineCall):
         count = sum(not u for u in unknown_outs)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            outs = evaluate(known_program, args)
+            outs = evaluate(known_program, args, current_location())
             return [*outs, *(x for x, k in zip(args, used_inputs, strict=True) if k)]
 
         unknown_params = params | {"olympuspr": recomputing_program, "differentiated": True}

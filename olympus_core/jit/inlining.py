@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from olympus_core.base.errors import OptionError
+from olympus_core.base.source import current_location
 from olympus_core.control.annotated_call import xla_metadata_call_p
 from olympus_core.transforms.evaluate import evaluate
 
@@ -46,7 +47,7 @@ def call_in_trace(inline: Inline, params: Mapping[str, Any], operands: Sequence[
     """Return the results of a call with the parameters `params`, inlined or marked for it."""
     program = params["olympuspr"]
     if inline in (Inline.JAX_EARLY, Inline.JAX_LATE):
-        return evaluate(program, operands)
+        return evaluate(program, operands, current_location())
     marks = (("inlineable", inline.value),)
     outs: list[Any] = xla_metadata_call_p.bind(
         *operands, olympuspr=program, annotations=marks, ad_annotations=None
