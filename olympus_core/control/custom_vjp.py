@@ -7,7 +7,9 @@ transpose is its `bwd`.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.base import dtypes, source, tree
@@ -391,6 +393,7 @@ class custom_vjp(CustomFunction[_P, _R]):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+        self._is_of_values = False  # True for the function of the values of written references
 
     def defvjp(
         self,
@@ -434,9 +437,14 @@ class custom_vjp(CustomFunction[_P, _R]):
         """
         assert self.fwd is not None
         assert self.bwd is not None
+        if self._is_of_values:
+            return None
         bwd, in_tree, static = self.bwd, call.in_tree, call.static
         fwd, _, _ = fix_static_args("nondiff", self.fwd, call.args, self.nondiff_argnums)
-        used = references.written_by([fun, lambda *x: fwd(*x)[0]], leaves, in_tree)
+        with _searching(self) as is_outermost:
+            if not is_outermost:
+                return None
+            used = references.written_by([fun, lambda *x: fwd(*x)[0]], leaves, in_tree)
         if not used:
             return None
         primal = references.Threaded(fun, used, "custom_vjp")
@@ -454,6 +462,7 @@ class custom_vjp(CustomFunction[_P, _R]):
 
         wrapped: Any = custom_vjp(lambda values, arrays: primal(values, *in_tree.unflatten(arrays)))
         wrapped.defvjp(forward_values, backward_values)
+        wrapped._is_of_values = True
         written, result = wrapped(primal.values, leaves)
         primal.write([op.stop_gradient(x) for x in written])
         return (result,)
@@ -461,6 +470,22 @@ class custom_vjp(CustomFunction[_P, _R]):
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
         """Return the rules of a call, on flat lists."""
         return _Rules(self, call, body)
+
+
+#: The functions of this thread that are staged to find the references that they write.
+_searched = threading.local()
+
+
+@contextlib.contextmanager
+def _searching(function: custom_vjp[..., Any]) -> Iterator[bool]:
+    """A context in which a function is staged; True if it is not already: a fwd may call it."""
+    running: list[Any] = _searched.__dict__.setdefault("functions", [])
+    is_outermost = all(function is not other for other in running)
+    running.append(function)
+    try:
+        yield is_outermost
+    finally:
+        running.pop()
 
 
 def _leaves_of(cotangent: Any, argument_tree: tree.PyTreeDef) -> list[Any]:

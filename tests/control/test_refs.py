@@ -574,3 +574,23 @@ def test_functions_without_weak_references() -> None:
         mapped = ox.lax.map(function, ox.numpy.ones((2, 3)))
         np.testing.assert_array_equal(mapped, ox.vmap(function)(ox.numpy.ones((2, 3))))
     assert ref[...] == 1
+
+
+def test_a_forward_rule_may_call_its_function_while_references_exist() -> None:
+    def values(lib: Any) -> list[float]:
+        ref = lib.new_ref(0.0)
+
+        def rule(fun: Any, times: float) -> Any:
+            function = lib.custom_vjp(fun)
+            function.defvjp(lambda x: (function(x), x), lambda x, ct: (ct * times,))
+            return function
+
+        def store(x: Any) -> Any:
+            ref[...] = x
+            return x * 2
+
+        sine, stored = rule(lib.numpy.sin, 7.0), rule(store, 5.0)
+        calls = (lib.grad(sine), lib.jit(lib.grad(sine)), lib.grad(stored), lib.jit(stored), stored)
+        return [float(x) for k, call in enumerate(calls) for x in (call(3.0 + k), ref[...])]
+
+    assert values(ox) == values(jax)
