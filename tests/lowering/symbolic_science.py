@@ -5,6 +5,7 @@ from __future__ import annotations
 import olympus
 import olympus.numpy as jnp
 from olympus import lax
+from olympus.scipy import signal
 from tests.lowering.symbolic_case import (
     BOTH,
     INDICES,
@@ -99,4 +100,9 @@ CASES = [
     Case("sqrtm_b", lambda x: olympus.scipy.linalg.sqrtm(x @ x.T + jnp.eye(x.shape[0])), (SQUARE,)),
     Case("mode_b", lambda i: olympus.scipy.stats.mode(i), (INDICES,)),
     Case("detrend_b", lambda x: olympus.scipy.signal.detrend(x), (((B + 1,), F),)),
+    Case("stft_b", lambda x: signal.stft(x, nperseg=4), (((B + 4,), F),)),
+    Case("istft_b", lambda x: signal.istft(signal.stft(x, nperseg=4)[2]), (((B + 4,), F),)),
+    Case("welch_b", lambda x: signal.welch(x, nperseg=3), (((B + 4,), F),)),
+    Case("welch_whole", lambda x: signal.welch(x), (((B + 4,), F),)),
+    Case("csd_b", lambda x, y: signal.csd(x, y, nperseg=4), (((B + 4,), F), ((B + 4,), F))),
 ]

@@ -149,4 +149,17 @@ CASES = [
     Case("tril_b", lambda x: jnp.tril_indices(x.shape[0], 1), (VECTOR,)),
     Case("triu_bc", lambda x: jnp.triu_indices_from(x, -1), (BOTH,)),
     Case("interp_b", lambda x, y: jnp.interp(x, jnp.arange(y.shape[0]), y), (VECTOR, VECTOR)),
+    *(
+        Case(f"{name}_rows_{rank}", function, (((B, 2, 3, 4)[:rank], F),))
+        for name, function, ranks in (
+            ("concatenate", lambda x: jnp.concatenate(x, -1), (2, 3, 4)),
+            ("concatenate_flat", lambda x: jnp.concatenate(x, None), (2, 3)),
+            ("stack", lambda x: jnp.stack(x, -1), (1, 2, 3)),
+            ("hstack", jnp.hstack, (1, 2, 3)),
+            ("vstack", jnp.vstack, (1, 2, 3)),
+            ("dstack", jnp.dstack, (1, 2, 3, 4)),
+            ("column_stack", jnp.column_stack, (1, 2, 3)),
+        )
+        for rank in ranks
+    ),
 ]

@@ -5,11 +5,13 @@ The arrays are promoted to one dtype.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from olympus_core.base.avals import shape_of
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, ArraysOrKeys, DTypeLike
@@ -24,10 +26,12 @@ from olympus_core.library.numpy.manipulation.shapes import (
     ravel,
     reshape,
 )
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import reject_out
 from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
 from olympus_core.library.structural import structural
 from olympus_core.primitives.joining import concatenate_p, stack_p
+from olympus_core.transforms.vmapping import vmap
 
 
 def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
@@ -44,6 +48,31 @@ def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
         target_dtype = requested_dtype(name, dtype)
         return [convert(x, target_dtype) for x in operands]
     return promote_dtypes(*operands)
+
+
+def _has_symbolic_rows(arrays: Any) -> bool:
+    """Return True for an array of a symbolic number of rows, which cannot be a sequence of them."""
+    return isinstance(arrays, Array) and bool(arrays.ndim) and is_symbolic_dim(arrays.shape[0])
+
+
+def _each(function: Callable[[Any], Any], arrays: Any) -> Any:
+    """Return the results for each array of a sequence, or for the rows of one array as an array."""
+    if _has_symbolic_rows(arrays):
+        return vmap(function)(arrays)
+    return [function(x) for x in arrays]
+
+
+def _joined_rows(rows: Any, axis: int | None, dtype: Any) -> Array:
+    """Return the rows of an array of a symbolic number of them, joined along an axis of theirs."""
+    x = rows if dtype is None else convert(rows, requested_dtype("concatenate", dtype))
+    if axis is None:
+        return ravel(x)
+    if x.ndim == 1:
+        raise ShapeError("concatenate cannot join arrays without dimensions: use stack")
+    place = canonical_axis(axis, x.ndim - 1)
+    moved = moveaxis(x, 0, place)
+    before, (count, size, *after) = moved.shape[:place], moved.shape[place:]
+    return reshape(moved, (*before, count * size, *after))
 
 
 def _sequence(name: str, arrays: Any) -> list[Any]:
@@ -66,6 +95,8 @@ def concatenate(
     >>> concatenate([asarray([1, 2]), asarray([3])])
     Array([1, 2, 3], dtype=int32)
     """
+    if _has_symbolic_rows(arrays):
+        return _joined_rows(arrays, axis, dtype)
     operands = _operands("concatenate", arrays, dtype)
     if axis is None:
         operands, axis = [ravel(x) for x in operands], 0
@@ -103,6 +134,9 @@ def stack(
            [2, 4]], dtype=int32)
     """
     reject_out("stack", out)
+    if _has_symbolic_rows(arrays):
+        rows = asarray(arrays, dtype)
+        return moveaxis(rows, 0, canonical_axis(axis, rows.ndim))
     operands = _operands("stack", arrays, dtype)
     place = canonical_axis(axis, len(shape_of(operands[0])) + 1)
     result: Array = stack_p.bind(*operands, axis=place)
@@ -116,8 +150,9 @@ def hstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
     >>> hstack([asarray([1, 2]), asarray([3])])
     Array([1, 2, 3], dtype=int32)
     """
-    arrays = [atleast_1d(x) for x in tup]
-    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
+    arrays = _each(atleast_1d, tup)
+    rank = arrays.ndim - 1 if isinstance(arrays, Array) else arrays[0].ndim if arrays else 0
+    return concatenate(arrays, 0 if rank == 1 else 1, dtype)
 
 
 @structural()
@@ -128,7 +163,7 @@ def vstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+    return concatenate(_each(atleast_2d, tup), 0, dtype)
 
 
 @structural()
@@ -138,7 +173,7 @@ def dstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
     >>> dstack([asarray([1, 2]), asarray([3, 4])]).shape
     (1, 2, 2)
     """
-    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+    return concatenate(_each(atleast_3d, tup), 2, dtype)
 
 
 @structural()
@@ -149,9 +184,12 @@ def column_stack(tup: ArraysOrKeys) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    arrays = [asarray(x) for x in tup]
-    columns = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in arrays]
-    return concatenate(columns, 1)
+
+    def columns(x: Any) -> Array:
+        array = asarray(x)
+        return array if array.ndim > 1 else reshape(array, (-1, 1))
+
+    return concatenate(_each(columns, tup), 1)
 
 
 @structural()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base import dtypes
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, OlympusWarning, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -38,7 +39,7 @@ from olympus_core.library.numpy.reductions.statistics import mean
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, promote_inexact
 from olympus_core.library.scipy.signal.trends import detrend
-from olympus_core.library.scipy.signal.windows import window_and_length
+from olympus_core.library.scipy.signal.windows import positions, window_and_length
 
 Window = ArrayLike | str | tuple[Any, ...]
 Detrend = bool | str | Callable[[Array], Array]
@@ -56,6 +57,10 @@ class _Segments:
     @property
     def step(self) -> int:
         return self.length - self.overlap
+
+    def count(self, size: int) -> int:
+        """Return the number of segments of a signal of length `size`."""
+        return (size - self.length) // self.step + 1
 
     @staticmethod
     def of(length: int, noverlap: int | None, nfft: int | None) -> _Segments:
@@ -116,12 +121,18 @@ def _without_trend(x: Any, trend: Detrend, axis: int) -> Any:
 
 def _transformed(x: Any, window: Any, s: _Segments, trend: Any, axis: int, one_sided: bool) -> Any:
     """Return the Fourier transforms of the segments of x, of shape (..., segments, frequencies)."""
-    starts = np.arange(0, x.shape[-1] - s.length + 1, s.step)
-    segments = x[..., starts[:, None] + np.arange(s.length)]
+    starts = s.step * positions(s.count(x.shape[-1]))
+    segments = x[..., starts[:, None] + positions(s.length)]
     segments = _without_trend(segments, trend, axis) * window
     if one_sided:
         return fft_rfft(real(segments), n=s.transform)
     return fft_fft(segments, n=s.transform)
+
+
+def _times_in_spectrum(transform: int) -> Any:
+    """Return 2 for the frequencies whose negative ones are left out, and 1 for 0 and n / 2."""
+    places = positions(transform // 2 + 1)
+    return 1 + ((places > 0) & (2 * places != transform)).astype("int32")
 
 
 def _power(window: Any, fs: Any, scaling: str) -> Any:
@@ -211,12 +222,12 @@ def _analyzed(
     spectra = [_transformed(v, window, s, o.trend, axis, one_sided) for v in signals]
     result = conj(spectra[0]) * spectra[-1] * scale if is_power else spectra[0] * sqrt(scale)
     if one_sided and is_power:  # the powers of negative frequencies are those of positive ones
-        result = result.at[..., 1 : None if s.transform % 2 else -1].mul(2)
+        result = result * _times_in_spectrum(s.transform)
     frequencies = (fft_rfftfreq if one_sided else fft_fftfreq)(s.transform, 1 / o.fs, dtype=floats)
-    end = signals[0].shape[-1] - length / 2 + 1
-    times = arange(length / 2, end, s.step, dtype=floats) / o.fs
-    if o.boundary is not None:
-        times = times - length / 2 / o.fs
+    times = s.step * arange(s.count(signals[0].shape[-1]), dtype=floats)
+    if o.boundary is None:  # the middle of the first segment is not the begin of the signal
+        times = times + length / 2
+    times = times / o.fs
     result = convert(result, dtype)
     if y is None and is_power:
         result = real(result)
@@ -259,7 +270,7 @@ def stft(
 
 def _averaged(powers: Any, average: str) -> Any:
     """Return the mean of segments, or their median without its bias."""
-    if powers.shape[-1] == 1:
+    if not is_symbolic_dim(powers.shape[-1]) and powers.shape[-1] == 1:
         return powers[..., 0]
     if average == "mean":
         return mean(powers, axis=-1)

@@ -7,15 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, OlympusWarning, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
+from olympus_core.library.numpy.creation.ranges import arange
+from olympus_core.library.numpy.elementwise.trigonometric import sin
+from olympus_core.library.numpy.sorting.searching import where
+
+
+def positions(n: int) -> Any:
+    """Return 0 to n - 1: a constant, or an array if n is symbolic."""
+    return arange(n) if is_symbolic_dim(n) else np.arange(n)
 
 
 def _hann(n: int) -> Any:
-    """Return the periodic Hann window, sin(pi k / n)^2, as float64."""
+    """Return the periodic Hann window, sin(pi k / n)^2, as float64 if n is not symbolic."""
+    if is_symbolic_dim(n):
+        size = asarray(n)
+        return where(size == 1, 1.0, sin(np.pi * arange(n) / size) ** 2)
     return np.ones(1) if n == 1 else np.sin(np.linspace(0, np.pi, n, endpoint=False)) ** 2
 
 
@@ -68,5 +80,5 @@ def overlap_and_add(segments: Any, step: int) -> Array:
     """Return the signal (..., n) that is the sum of segments (..., count, length), `step` apart."""
     *batch, count, length = segments.shape
     size = step * (count - 1) + length
-    places = step * np.arange(count)[:, None] + np.arange(length)
+    places = step * positions(count)[:, None] + positions(length)
     return zeros((*batch, size), segments.dtype).at[..., places].add(segments)
