@@ -110,6 +110,8 @@ class Context(threading.local):
     keeps_indices: TracedValue[bool] = False
     #: the functions that get values of mutable references, innermost last, and searches for them
     reference_frames: Value[tuple[Any, ...]] = ()
+    #: the functions with a rule that are staged to find the references that they write
+    searched_rules: Value[tuple[Any, ...]] = ()
     #: the number of reads of mutable references so far
     reference_reads: Value[int] = 0
     #: the contexts of programs, each with its value, outermost first

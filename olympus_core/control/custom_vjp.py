@@ -7,14 +7,12 @@ transpose is its `bwd`.
 from __future__ import annotations
 
 import abc
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
-from olympus_core.base.context import state
+from olympus_core.base.context import state, switched
 from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
@@ -437,13 +435,11 @@ class custom_vjp(CustomFunction[_P, _R]):
         """
         assert self.fwd is not None
         assert self.bwd is not None
-        if self._is_of_values:
-            return None
+        if self._is_of_values or any(self is other for other in state.searched_rules):
+            return None  # its fwd calls the function
         bwd, in_tree, static = self.bwd, call.in_tree, call.static
         fwd, _, _ = fix_static_args("nondiff", self.fwd, call.args, self.nondiff_argnums)
-        with _searching(self) as is_outermost:
-            if not is_outermost:
-                return None
+        with switched("searched_rules", (*state.searched_rules, self)):
             used = references.written_by([fun, lambda *x: fwd(*x)[0]], leaves, in_tree)
         if not used:
             return None
@@ -470,22 +466,6 @@ class custom_vjp(CustomFunction[_P, _R]):
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
         """Return the rules of a call, on flat lists."""
         return _Rules(self, call, body)
-
-
-#: The functions of this thread that are staged to find the references that they write.
-_searched = threading.local()
-
-
-@contextlib.contextmanager
-def _searching(function: custom_vjp[..., Any]) -> Iterator[bool]:
-    """A context in which a function is staged; True if it is not already: a fwd may call it."""
-    running: list[Any] = _searched.__dict__.setdefault("functions", [])
-    is_outermost = all(function is not other for other in running)
-    running.append(function)
-    try:
-        yield is_outermost
-    finally:
-        running.pop()
 
 
 def _leaves_of(cotangent: Any, argument_tree: tree.PyTreeDef) -> list[Any]:

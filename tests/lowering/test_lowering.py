@@ -151,7 +151,7 @@ def test_other_dialects():
     assert "HloModule" in lowered.as_text("hlo")
     assert lowered.as_text("dot").startswith("digraph")
     with pytest.raises(
-        olympus.errors.UsageError, match="needs the dialect stablehlo, hlo or dot, and got"
+        olympus.errors.UsageError, match="unknown dialect: as_text needs stablehlo, hlo or dot"
     ):
         lowered.as_text("mhlo")
 
