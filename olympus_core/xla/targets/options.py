@@ -23,8 +23,6 @@ Options = Mapping[str, str | int | bool | float]
 
 #: options of a compilation, which are not debug options of XLA
 BUILD_OPTIONS = (
-    "exec_time_optimization_effort",
-    "memory_fitting_effort",
     "memory_fitting_level",
     "optimization_level",
 )
@@ -90,20 +88,6 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """A number from -1 to 1; 0 is the usual effort."""
-
-    values = (-1.0, 1.0)
-    needs = "a number from -1 to 1"
-
-    def read(self, value: object) -> float | None:
-        """Return the value; None if it is not valid."""
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return float(value) if -1 <= value <= 1 else None
-
-
-@dataclass(frozen=True)
 class Level:
     """A `CompilerEffortLevel`, its name or its number."""
 
@@ -166,10 +150,8 @@ xla_gpu_use_runtime_fusion
 
 #: Every option that a program may set, and its valid values; all supported versions of jaxlib
 #: have them.
-ALLOWED: Mapping[str, Flag | Integer | Choice | Effort | Level] = {
+ALLOWED: Mapping[str, Flag | Integer | Choice | Level] = {
     **dict.fromkeys(_FLAGS, _FLAG),
-    "exec_time_optimization_effort": Effort(),
-    "memory_fitting_effort": Effort(),
     "memory_fitting_level": Level(),
     "optimization_level": Level(),
     "xla_backend_optimization_level": Integer(0, 3),

@@ -61,8 +61,6 @@ def test_an_option_with_effects_outside_the_compiler_is_refused(tmp_path: Path, 
         ("xla_backend_optimization_level", 4, "an integer from 0 to 3, got 4"),
         ("optimization_level", "O4", "one of UNKNOWN, O0, O1, O2, O3, got 'O4'"),
         ("memory_fitting_level", 1, "one of UNKNOWN, O0, O1, O2, O3, got 1"),
-        ("memory_fitting_effort", 1.5, "a number from -1 to 1, got 1.5"),
-        ("exec_time_optimization_effort", "high", "a number from -1 to 1, got 'high'"),
         ("xla_cpu_enable_fast_math", 1, "true or false, got 1"),
         ("xla_cpu_enable_fast_math", None, "true or false, got None"),
         ("xla_cpu_max_isa", "../x", "one of SSE4_2, AVX, .*, got '../x'"),
@@ -82,10 +80,10 @@ def test_text_is_converted_to_the_type_of_the_option() -> None:
 
 @pytest.mark.parametrize("level", ["O1", 19, olympus.CompilerEffortLevel.O1])
 def test_an_effort_is_an_option_of_the_compilation(level: Any) -> None:
-    options = checked_options({"optimization_level": level, "memory_fitting_effort": 1})
-    assert options == {"optimization_level": 19, "memory_fitting_effort": 1.0}
+    options = checked_options({"optimization_level": level, "memory_fitting_level": "O2"})
+    assert options == {"optimization_level": 19, "memory_fitting_level": 29}
     build = compile_options(devices("cpu")[:1], options).executable_build_options
-    assert (build.optimization_level, build.memory_fitting_effort) == (19, 1.0)
+    assert (build.optimization_level, build.memory_fitting_level) == (19, 29)
     function = olympus.jit(lax.tanh, compiler_options={"optimization_level": level})
     assert float(function(0.0)) == 0.0
 
