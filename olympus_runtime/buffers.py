@@ -55,7 +55,7 @@ class Dispatch(NamedTuple):
     out_pytree_def: Any
     in_shardings: tuple[Any, ...]
     out_shardings: tuple[Any, ...]
-    out_avals: tuple[ArrayType, ...]
+    out_avals: tuple[Any, ...]
     out_committed: tuple[bool, ...]
     kept_var_bitvec: tuple[bool, ...]
     in_device_local_layouts: tuple[None, ...]
@@ -71,7 +71,7 @@ def dispatch(
     place: OneDevice,
     num_arguments: int,
     structure: Any,
-    results: Sequence[ArrayType],
+    results: Sequence[Any],
     constants: tuple[Any, ...] = (),
 ) -> Dispatch:
     """Return the data of calls with this number of arguments on the device of `place`.
@@ -119,7 +119,7 @@ def dispatched(
     raw: Any,
     place: OneDevice,
     num_arguments: int,
-    results: Sequence[ArrayType],
+    results: Sequence[Any],
     run: Callable[..., tuple[Any, ...]],
     is_known: Callable[[Sequence[Any]], bool],
     constants: tuple[Any, ...] = (),

@@ -13,7 +13,7 @@ from olympus_bundle.errors import ArtifactError, CompileError
 from olympus_bundle.host_functions import HANDLER, HostFunctions, check_calls
 from olympus_bundle.manifest import ArrayInfo, Signature
 from olympus_runtime.bindings import JaxRuntimeError, _jax
-from olympus_runtime.buffers import ArrayType, OneDevice, dispatched, is_wide, result_handler
+from olympus_runtime.buffers import OneDevice, dispatched, is_wide, result_handler
 from olympus_runtime.cpu import ensure_lapack
 from olympus_runtime.messages import artifact_error, clean
 from olympus_runtime.program_types import program_types
@@ -24,6 +24,10 @@ _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SHARE = _jax.HostBufferSemantics.ZERO_COPY  # if the address of the array is aligned
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
 _LAPACK = b"lapack_"
+# The name of an operation that can fail, in the bytes of a module.
+_CUSTOM_CALL = b"custom-call"
+# A run that needs at most these bytes, and calls nothing, does not fail for lack of memory.
+_SMALL = 1 << 16
 _NO_FUNCTIONS = HostFunctions()
 
 
@@ -109,38 +113,42 @@ class RunningProgram:
         modules = raw.hlo_modules()
         if len(modules) != 1:
             raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
-        types, infos = program_types(modules[0]), [info for info, _ in constants]
+        module = modules[0].as_serialized_hlo_module_proto()
+        types, infos = program_types(module), [info for info, _ in constants]
         for kind, arrays, actual in (
             ("argument", [*infos, *signature.arguments], types.arguments),
             ("result", signature.results, types.results),
         ):
             declared = [(array.dtype, array.shape) for array in arrays]
             compare_types(kind, "executable", arrays, declared, actual)
-        check_donation(signature, raw.get_compiled_memory_stats().alias_size_in_bytes)
+        memory = raw.get_compiled_memory_stats()
+        check_donation(signature, memory.alias_size_in_bytes)
+        needed = memory.temp_size_in_bytes + memory.output_size_in_bytes
         self._run = _waiting(raw) if has_effects else raw.execute_sharded
         self._results = signature.results
         self._devices = [raw.local_devices()[0]]
+        can_fail = has_effects or needed > _SMALL or _CUSTOM_CALL in module
+        known = self._devices[0].platform == "cpu" and {x.dtype.isbuiltin for x in self._results}
+        #: True if `numpy.asarray` reads the results; it waits for a run that cannot fail
+        self.is_readable = not can_fail and known == {1}
         self._place = OneDevice(self._devices[0])
         self._handlers = [result_handler(self._place)] * len(signature.results)
-        self._inputs = [
-            (ArrayType(a.shape, a.dtype), _COPY if a.donated else _SHARE)
-            for a in signature.arguments
-        ]
+        self._inputs = [(a, _COPY if a.donated else _SHARE) for a in signature.arguments]
         self._raw = raw
-        hidden = [(ArrayType(x.shape, x.dtype), _SHARE) for x in infos]
+        hidden = [(x, _SHARE) for x in infos]
         self._constants = tuple(self._put([x for _, x in constants], hidden))
-        wide = any(is_wide(a.dtype) for a in signature.arguments)
-        donates = any(a.donated for a in signature.arguments)
-        self._may_dispatch = not (has_effects or donates or wide)
+        changes = any(a.donated or is_wide(a.dtype) for a in signature.arguments)
+        self._may_dispatch = not (has_effects or changes)
 
     def function(self, arrays_of: Callable[[Sequence[Any]], Sequence[Array]]) -> Buffers:
         """Return the program as a function of flat arguments, which returns flat buffers.
 
         `arrays_of` returns the arrays for the arguments of a call, of the types of the signature.
-        It is not called again for NumPy arrays and scalars of these types: jaxlib knows them.
+        It is not called again for NumPy arrays and scalars of these types: jaxlib knows them, and
+        reads the bytes of arrays in native order.
 
         An argument that is not donated is not copied if its memory is aligned. Several threads may
-        call. Errors are those of jaxlib, for `values`.
+        call. Errors are those of jaxlib, for `value`.
         """
 
         def run(*leaves: Any) -> tuple[Any, ...]:
@@ -149,33 +157,23 @@ class RunningProgram:
         def is_known(leaves: Sequence[Any]) -> bool:
             return all(
                 isinstance(x, np.ndarray | np.generic)
-                and (x.dtype, x.shape) == (type_.dtype, type_.shape)
-                for x, (type_, _) in zip(leaves, self._inputs, strict=True)
+                and (x.dtype, x.shape) == (info.dtype, info.shape)
+                for x, (info, _) in zip(leaves, self._inputs, strict=True)
             )
 
         if not self._may_dispatch:
             return run
-        results = [ArrayType(r.shape, r.dtype) for r in self._results]
-        count = len(self._inputs)
+        parts = self._raw, self._place, len(self._inputs), self._results
         try:
-            parts = self._raw, self._place, count, results
-            fast = dispatched(*parts, run, is_known, self._constants)
+            return dispatched(*parts, run, is_known, self._constants)
         except (TypeError, ValueError, AttributeError):  # another version of jaxlib
             return run
 
-        def call(*leaves: Any) -> tuple[Any, ...]:
-            for x in leaves:  # jaxlib reads the bytes in native order
-                if isinstance(x, np.ndarray) and not x.dtype.isnative:
-                    return run(*leaves)
-            return fast(*leaves)
-
-        return call
-
-    def _put(self, arrays: Sequence[Array], inputs: Sequence[tuple[ArrayType, Any]]) -> list[Any]:
+    def _put(self, arrays: Sequence[Array], inputs: Sequence[tuple[ArrayInfo, Any]]) -> list[Any]:
         put, place, devices = _jax.batched_device_put, self._place, self._devices
         return [
-            put(type_, place, [array], devices, True, False, semantics, True)
-            for array, (type_, semantics) in zip(arrays, inputs, strict=True)
+            put(info, place, [array], devices, True, False, semantics, True)
+            for array, (info, semantics) in zip(arrays, inputs, strict=True)
         ]
 
     def _buffers(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
@@ -199,7 +197,7 @@ def value(buffer: Any, result: ArrayInfo) -> Array:
 
     The array shares the runtime's memory, if NumPy knows its dtype.
     """
-    buffer.block_until_ready()  # the buffer protocol ends the process if the memory is missing
+    buffer.block_until_ready()  # the buffer protocol ends the process if the run failed
     try:
         return np.asarray(memoryview(buffer))
     except BufferError:  # a dtype of ml_dtypes, or the memory of an accelerator
@@ -207,5 +205,4 @@ def value(buffer: Any, result: ArrayInfo) -> Array:
     if buffer.platform() == "cpu" and not result.dtype.name.startswith(("int", "uint", "float4")):
         content = ctypes.string_at(buffer.unsafe_buffer_pointer(), result.bytes)
         return np.frombuffer(content, result.dtype).reshape(result.shape)
-    copied: Array = buffer._single_device_array_to_np_array_did_copy()[0]  # it may import jax
-    return copied
+    return np.asarray(buffer._single_device_array_to_np_array_did_copy()[0])  # may import jax

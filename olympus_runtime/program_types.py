@@ -18,13 +18,13 @@ class ProgramTypes(NamedTuple):
     results: tuple[TypePair, ...]
 
 
-def program_types(module: Any) -> ProgramTypes:
-    """Return the types of the arguments and results of an HLO module of the runtime.
+def program_types(module: bytes) -> ProgramTypes:
+    """Return the types of the arguments and results of a serialized HLO module.
 
     Raises:
       ArtifactError: they are not arrays in row-major order.
     """
-    shape = _hlo.XlaComputation(module.as_serialized_hlo_module_proto()).program_shape()
+    shape = _hlo.XlaComputation(module).program_shape()
     result = shape.result_shape()
     results = result.tuple_shapes() if result.is_tuple() else [result]
     return ProgramTypes(_array_types(shape.parameter_shapes()), _array_types(results))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_bundle.argument_arrays import typed_arrays
 from olympus_bundle.arguments import ArgumentMatcher
 from olympus_bundle.bundle_file import BundleFile, program_manifest
-from olympus_bundle.errors import OlympusError
 from olympus_bundle.manifest import Signature, StoredExecutable
 from olympus_runtime.bindings import JaxRuntimeError
 from olympus_runtime.executable import Array, RunningProgram, value
@@ -28,12 +29,12 @@ class Program:
         self.path, self.manifest = file.path, program_manifest(file)
         self.backend, self.executable = backend, stored
         self._matcher = ArgumentMatcher(self.manifest.function, self.signature)
-        self._results = self.signature.results
         self._result_tree = self.signature.result_tree
-        self._is_single = self._result_tree.kind == "leaf"
         args, named = self.signature.argument_tree.items
         self._is_flat = not named.items and all(node.kind == "leaf" for node in args.items)
         self._run = run.function(self._arrays)
+        self._is_readable = run.is_readable
+        self._is_direct = run.is_readable and self._result_tree.kind == "leaf"
 
     @property
     def signature(self) -> Signature:
@@ -55,27 +56,33 @@ class Program:
         BackendError if the program fails, and CompileError if the memory is too small.
         """
         leaves = args if self._is_flat and not kwargs else self._matcher.leaves(args, kwargs)
-        if not self._is_single:
-            return self._result_tree.build(iter(self.flat(leaves)))
         try:
-            (buffer,) = self._run(*leaves)
-            return value(buffer, self._results[0])
-        except OlympusError:
-            raise
+            for x in leaves:  # jaxlib reads the bytes in native order
+                if isinstance(x, np.ndarray) and not x.dtype.isnative:
+                    leaves = self._arrays(leaves)
+            buffers = self._run(*leaves)
+            if self._is_direct:  # without another call in Python, which takes longer than this
+                return np.asarray(buffers[0])
+            results = self._values(buffers)
         except (JaxRuntimeError, ValueError) as exc:
             raise execution_error(exc) from None
+        return self._result_tree.build(iter(results))
 
-    def flat(self, leaves: Sequence[Any]) -> Sequence[Array]:
+    def flat(self, leaves: Sequence[Any]) -> list[Array]:
         """Return the results of a call in flattened order, for arguments in flattened order.
 
         Raises as a call.
         """
+        arrays = self._arrays(leaves)
         try:
-            return list(map(value, self._run(*leaves), self._results))
-        except OlympusError:
-            raise
+            return self._values(self._run(*arrays))
         except (JaxRuntimeError, ValueError) as exc:
             raise execution_error(exc) from None
+
+    def _values(self, buffers: Sequence[Any]) -> list[Array]:
+        if self._is_readable:
+            return list(map(np.asarray, buffers))
+        return list(map(value, buffers, self.signature.results))
 
     def _arrays(self, leaves: Sequence[Any]) -> list[Array]:
         if len(leaves) != len(self.signature.arguments):

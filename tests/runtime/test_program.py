@@ -60,6 +60,19 @@ def test_an_argument_may_have_any_strides(tmp_path: Path) -> None:
         np.testing.assert_array_equal(program(x), 2 * x)
 
 
+def test_a_call_waits_for_its_result(tmp_path: Path) -> None:
+    """jaxlib returns before a long program has run, also if it needs little memory."""
+
+    def total(n: Any) -> Any:
+        return lax.fori_loop(0, n, lambda i, s: lax.bitwise_xor(lax.mul(s, 5), i), 1)
+
+    path = save(tmp_path / "f.olympus", olympus.jit(total).trace(struct(dtype="int32")))
+    program, count = olympus_runtime.load(path), np.int32(5_000_000)
+    first = program(count)  # this one waits in Python
+    assert [program(count) for _ in range(5)] == [first] * 5
+    assert program(np.int32(2)) == 5 * 5 ^ 1
+
+
 def test_a_donated_argument_is_not_changed(tmp_path: Path) -> None:
     traced = olympus.jit(lax.add, donate_argnums=0).trace(struct(4096), struct(4096))
     program = olympus_runtime.load(save(tmp_path / "f.olympus", traced))

@@ -198,7 +198,7 @@ class _Program:
         Raises:
           ArtifactError: it is not one program on arrays in row-major order.
         """
-        return program_types(self._only())
+        return program_types(self._only().as_serialized_hlo_module_proto())
 
     def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
         """Return the compiler's shardings of the arguments and the results; None on one device."""
