@@ -25,11 +25,13 @@ from olympus_cli.builder.outcome import Outcome
 from olympus_cli.faults.user_modules import mark_modules
 from olympus_cli.process import own_process
 from olympus_cli.process.fast_imports import unhindered
+from olympus_cli.process.huge_pages import use_huge_pages
 from olympus_cli.process.import_listings import list_completely
 from olympus_cli.program.versions import installed_version, tool_versions
 from olympus_cli.reports.program_figures import CompiledFigures
 from olympus_cli.spec.model import TargetSpec
 
+_MANY_FORKS = 50  # which save more time than `use_huge_pages` takes
 #: Names of `olympus.analysis` whose modules every build imports.
 _ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
 _MODULES = (
@@ -51,10 +53,12 @@ def prepare_for(specs: Iterable[TargetSpec]) -> None:
     """
     prepare_workers()
     if own_process.is_own():
-        folders = {*sys.path, *(str(x) for spec in specs for x in (spec.root, *spec.python_path))}
-        for folder in folders:
+        of_targets = [(spec.root, *spec.python_path) for spec in specs]
+        for folder in {*sys.path, *map(str, chain.from_iterable(of_targets))}:
             importable_names(folder)  # kept if it does not change
             list_completely(folder)
+        if len(of_targets) >= _MANY_FORKS:
+            use_huge_pages()
 
 
 @cache
