@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus.files import typed
-from olympus_cli.history.exchange.records import checked, read_time
+from olympus_cli.history.exchange.records import check_figure, checked_run, read_time
 from olympus_cli.history.points import MAX_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
 from olympus_cli.text.metrics import current_name
@@ -284,7 +284,8 @@ def _check_added(run: Run, figures: Sequence[Figure]) -> None:
     """Raise UsageError for a figure that could not be read again."""
     try:
         for figure in figures:
-            checked(Point(run, figure), f"target {figure.target[:_SHOWN]!r}")
+            check_figure(figure, f"target {figure.target[:_SHOWN]!r}")
+        checked_run(run, "the run")
     except ValueError as error:
         raise UsageError(f"a figure cannot be saved in the history: {error}") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,7 +31,12 @@ def checked(point: Point, where: str) -> Point:
     Raises:
         ValueError: a name is empty or too long, a unit is unknown, or a time is not valid.
     """
-    figure, run = point.figure, point.run
+    check_figure(point.figure, where)
+    return replace(point, run=checked_run(point.run, where))
+
+
+def check_figure(figure: Figure, where: str) -> None:
+    """Raise ValueError if a name is empty or too long, or the unit is unknown."""
     if figure.unit not in UNITS:
         raise ValueError(
             f"{where} has the unit {figure.unit!r}, which is none of {', '.join(UNITS)}"
@@ -39,18 +44,28 @@ def checked(point: Point, where: str) -> Point:
     for name in ("target", "metric"):
         if not getattr(figure, name):
             raise ValueError(f"{where} has no {name}")
-    if not run.command:
-        raise ValueError(f"{where} has no command")
-    for part in (figure, run):
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, str) and len(value) > MAX_LETTERS:
-                raise ValueError(f"{where} has a {field.name} of more than {MAX_LETTERS} letters")
+    _check_lengths(figure, where)
     if figure.count == 0 or (figure.count or 0) > 2**62:
         raise ValueError(f"{where} has a count of {figure.count}")
+
+
+def checked_run(run: Run, where: str) -> Run:
+    """Return the run, with times in the form of the history.
+
+    Raises:
+        ValueError: it has no command, a text is too long, or a time is not valid.
+    """
+    if not run.command:
+        raise ValueError(f"{where} has no command")
+    _check_lengths(run, where)
     commit_time = None if run.commit_time is None else read_time(run.commit_time, where)
-    run = replace(run, time=read_time(run.time, where), commit_time=commit_time)
-    return Point(run, figure)
+    return replace(run, time=read_time(run.time, where), commit_time=commit_time)
+
+
+def _check_lengths(part: Figure | Run, where: str) -> None:
+    for name, value in vars(part).items():
+        if isinstance(value, str) and len(value) > MAX_LETTERS:
+            raise ValueError(f"{where} has a {name} of more than {MAX_LETTERS} letters")
 
 
 def read_time(text: object, where: str) -> str:
