@@ -47,7 +47,11 @@ def _text(value: Any, line: str, sort_keys: bool) -> str:
     deeper = f"{line}  "
     if isinstance(value, dict):
         items = sorted(value.items()) if sort_keys else value.items()
-        parts = [f"{_key(key)}: {_text(item, deeper, sort_keys)}" for key, item in items]
+        parts = [
+            f"{_quoted(key) if type(key) is str else _key(key)}: "
+            + (plain(item) if (plain := _PLAIN.get(type(item))) else _text(item, deeper, sort_keys))
+            for key, item in items
+        ]
         return _enclosed("{", parts, "}", line)
     if isinstance(value, list | tuple):
         return _enclosed("[", [_text(item, deeper, sort_keys) for item in value], "]", line)

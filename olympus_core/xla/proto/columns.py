@@ -84,11 +84,10 @@ class Columns:
             if not number.all():
                 raise damaged("it has a field without a number")
             value, begin, after = _contents(data, kind, content, end)
-            for requested, column in self._columns.items():
-                here = np.flatnonzero(number == requested)
-                if len(here):
-                    fields = (positions[here] for positions in (at, begin, after, value, kind))
-                    column.keep(rows[here], *fields)
+            for requested in self._columns.keys() & set(number.tolist()):
+                here = (number == requested).nonzero()[0]
+                fields = (positions[here] for positions in (at, begin, after, value, kind))
+                self._columns[requested].keep(rows[here], *fields)
             has_more = after < end
             rows, at, end = rows[has_more], after[has_more], end[has_more]
         return rows
@@ -102,7 +101,7 @@ def _varints(data: _Bytes, at: Ints) -> tuple[Ints, Ints]:
     """Return the number at each position, and the positions after them."""
     byte = data[at]
     value, after = (byte & 0x7F).astype(np.int64), at + 1
-    unfinished = np.flatnonzero(byte > 0x7F)
+    unfinished = (byte > 0x7F).nonzero()[0]
     for place in range(1, LONGEST):
         if not len(unfinished):
             break
@@ -125,9 +124,9 @@ def _contents(data: _Bytes, kind: Ints, at: Ints, end: Ints) -> tuple[Ints, Ints
     if (at >= end).any():
         raise damaged("it is cut off")
     value, begin, after = np.zeros_like(at), at.copy(), at + np.where(kind == FIXED64, 8, 4)
-    read = np.flatnonzero((kind == VARINT) | (kind == BYTES))
+    read = ((kind == VARINT) | (kind == BYTES)).nonzero()[0]
     value[read], after[read] = _varints(data, at[read])
-    is_bytes = np.flatnonzero(kind == BYTES)
+    is_bytes = (kind == BYTES).nonzero()[0]
     length = value[is_bytes]
     if ((length < 0) | (length > end[is_bytes] - after[is_bytes])).any():
         raise damaged("it is cut off")
