@@ -1,4 +1,4 @@
-"""The files that a build writes into a folder, from a separate thread.
+"""The files that a build writes into a folder: large ones from a separate thread.
 
 They are flushed to the disk all together, after the last is written: one at a time takes longer.
 """
@@ -6,8 +6,9 @@ They are flushed to the disk all together, after the last is written: one at a t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
@@ -15,6 +16,7 @@ from olympus_cli.builder.manifest import output_file
 from olympus_cli.reports.build_report import OutputFile
 
 _PIECE = 1 << 20  # characters
+_SMALL = 1 << 18  # bytes or characters: a thread for less takes longer than the write
 
 
 class Files:
@@ -29,7 +31,7 @@ class Files:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._beside = ThreadPoolExecutor(1, "olympus-files")
-        self._listed: list[Future[OutputFile]] = []
+        self._writes: list[Callable[[], OutputFile]] = []
 
     def __enter__(self) -> Files:
         return self
@@ -43,20 +45,21 @@ class Files:
         self._beside.shutdown(cancel_futures=True)
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Schedule the write of a file. Characters that UTF-8 cannot encode are escaped."""
-        self._listed.append(self._beside.submit(self._written, name, content))
+        """Begin the write of a file. Characters that UTF-8 cannot encode are escaped."""
+        write = partial(self._written, name, content)
+        self._writes.append(write if len(content) < _SMALL else self._beside.submit(write).result)
 
     def add(self, name: str) -> None:
         """Add a file that other code has written."""
-        self._listed.append(self._beside.submit(output_file, self.directory, self.directory / name))
+        self._writes.append(partial(output_file, self.directory, self.directory / name))
 
     def listed(self) -> tuple[OutputFile, ...]:
-        """Wait for all files, and return them sorted by path.
+        """Finish all writes, and return the files sorted by path.
 
         Raises:
             OSError: one cannot be written.
         """
-        files = [future.result() for future in self._listed]
+        files = [finish() for finish in self._writes]
         return tuple(sorted(files, key=lambda file: PurePosixPath(file.path)))
 
     def _written(self, name: str, content: str | bytes) -> OutputFile:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
@@ -25,6 +26,7 @@ from olympus_cli.text.paths import display_path
 
 MANIFEST = "olympus-build.json"
 
+_PIECE = 1 << 16  # bytes
 _VERSION = 1  # raised with every change that an old reader would misread
 _PROGRAM = (
     "program.olympuspr",
@@ -78,8 +80,15 @@ def output_file(directory: Path, path: Path) -> OutputFile:
     """Return the list entry for the file `path` in `directory`."""
     name = path.relative_to(directory).as_posix()
     with open_regular(path) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return OutputFile(name, path.stat().st_size, digest)
+        return OutputFile(name, os.fstat(file.fileno()).st_size, _sha256(file))
+
+
+def _sha256(file: BinaryIO) -> str:
+    """Return the SHA-256 of an open file; `hashlib.file_digest` clears a buffer of 256 KB first."""
+    digest = hashlib.sha256()
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def intact(directory: Path, file: OutputFile) -> bool:
@@ -91,7 +100,7 @@ def intact(directory: Path, file: OutputFile) -> bool:
         with open_regular(path) as content:
             if os.fstat(content.fileno()).st_size != file.bytes:
                 return False
-            return hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
+            return _sha256(content) == file.sha256
     except (OSError, ValueError):  # ValueError: a name that no file can have
         return False
 

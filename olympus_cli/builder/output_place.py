@@ -47,6 +47,8 @@ class Place:
         Raises:
             UsageError: they are, and that project still exists.
         """
+        if not os.path.lexists(self.final):
+            return
         try:
             manifest = Manifest.read(self.final)
         except ArtifactError:

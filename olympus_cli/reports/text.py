@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -236,7 +235,18 @@ def estimate_notes(compiled: CompiledFigures | None, width: int | None = None) -
     yield ""
     yield "the estimate of the time"
     for sentence in (*compiled.estimate.unknown, *compiled.estimate.assumptions):
-        yield from textwrap.wrap(sentence, columns, initial_indent="  - ", subsequent_indent="    ")
+        yield from _item_lines(sentence, columns)
+
+
+def _item_lines(sentence: str, columns: int) -> Iterator[str]:
+    """Yield the lines of an item of a list, broken at spaces: `textwrap` takes longer."""
+    line = "  -"
+    for word in sentence.split():
+        if len(line) + len(word) >= columns and line.strip(" -"):
+            yield line
+            line = "   "
+        line = f"{line} {word}"
+    yield line
 
 
 def _cost_rows(cost: CostReport) -> Iterator[tuple[str, str]]:

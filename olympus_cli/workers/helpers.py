@@ -18,7 +18,7 @@ from olympus_cli.process import interrupts
 from olympus_cli.workers.call import Isolated
 from olympus_cli.workers.messages import Data
 
-_MAX_REQUESTS = 100  # of one helper: the memory of a library may grow
+_MAX_REQUESTS = 1000  # of one helper: the memory of a library may grow
 
 
 class _Helper:
