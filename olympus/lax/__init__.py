@@ -255,7 +255,7 @@ else:  # the operations themselves too, under the names that programs on the IR 
             "olympus_core.control.custom_root": ("custom_root",),
             "olympus_core.control.linear_solve": ("custom_linear_solve",),
             "olympus_core.extension.composed_primitives": (
-                *("approx_top_k_p", "bessel_i0e_p", "device_put_p", "eq_to_p", "igamma_grad_a_p"),
+                *("approx_top_k_p", "bessel_i0e_p", "eq_to_p", "igamma_grad_a_p"),
                 *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
                 *("mulhi_p", "one_minus_square_p", "polynomial_p"),
                 *("regularized_incomplete_beta_p", "square_p", "stage_p"),

@@ -281,7 +281,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(lambda x: x @ x.T, ShapeDtypeStruct((2, 3), "float32"))
     ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
-    return Jit(fun, JitOptions()).eval_shape(*args, **kwargs)
+    staged = fun if isinstance(fun, Jit) else Jit(fun, JitOptions())
+    return staged.eval_shape(*args, **kwargs)
 
 
 def axes_of(axis_env: Sequence[tuple[Hashable, int]] | None) -> trace.Axes:

@@ -32,6 +32,7 @@ from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
     check_memory,
+    is_on_host,
     typed_sharding,
 )
 
@@ -48,6 +49,7 @@ class ShardedArray(DeviceArray):
 
     def __init__(self, aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> None:
         explicit = typed_sharding(sharding, aval.ndim)
+        aval = aval.with_memory(is_on_host(sharding))
         super().__init__(
             aval if explicit is aval.explicit else aval.with_sharding(explicit), buffer
         )
@@ -170,7 +172,7 @@ def on_device(
 ) -> DeviceArray:
     """Return the array of a Buffer on one device."""
     if device == xla.default_device() and memory_kind == "device":
-        return DeviceArray(aval, buffer)
+        return DeviceArray(aval.with_memory(False), buffer)
     return ShardedArray(aval, buffer, SingleDeviceSharding(device, memory_kind=memory_kind))
 
 
@@ -179,7 +181,7 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
 
     Raises ShardingError if the sharding cannot split it, DTypeError for a value that is no array.
     """
-    aval = (aval or get_aval(x)).without_sharding()
+    aval = (aval or get_aval(x)).without_sharding().with_memory(False)
     sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
     check_memory(sharding)
     if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
@@ -323,7 +325,7 @@ def make_array_from_single_device_arrays(
         _check_part(name, index, by_device[device], shard_shape)
         if by_device[device].is_deleted():
             raise xla.deleted_error(f"{name} got an array", by_device[device].aval.long_name())
-    aval = arrays[0].aval.update(shape=shape)
+    aval = arrays[0].aval.update(shape=shape, weak_type=False)
     return _array_of(
         aval, sharding, [xla.shard_buffers(by_device[d].buffer)[0] for d in sharding.devices]
     )

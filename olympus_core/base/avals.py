@@ -34,23 +34,37 @@ class ShapedArray:
 
     In the body of a `shard_map` it also has the axes `vma`, along which devices may have different
     values.  An array on a mesh with axes of the type `Explicit` has the sharding `explicit` along
-    these.  Each combination has one object.  The class takes shapes and dtypes in the forms that
-    users write; `shaped` takes canonical ones.
+    these.  An array in the memory of the host is `on_host`.  Each combination has one object.  The
+    class takes shapes and dtypes in the forms that users write; `shaped` takes canonical ones.
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("dtype", "explicit", "is_symbolic", "ndim", "shape", "size", "vma", "weak_type")
+    __slots__ = (
+        "dtype",
+        "explicit",
+        "is_symbolic",
+        "ndim",
+        "on_host",
+        "shape",
+        "size",
+        "vma",
+        "weak_type",
+    )
     _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
     #: the function that returns the sharding of a type without a mesh, by the number of dimensions
     unsharded: ClassVar[Callable[[int], Any]]
+    #: the memory spaces of arrays: that of devices, and that of their host
+    spaces: ClassVar[tuple[Any, Any]]
     shape: Shape
     dtype: dtypes.DType
     weak_type: bool
     vma: frozenset[Any]
     #: the sharding along explicit axes, on an AbstractMesh, with an entry for each dimension
     explicit: Any
+    #: True if the array is in the memory of the host of a device
+    on_host: bool
     ndim: int
     size: int
     #: True if a dimension is an expression in variables
@@ -68,10 +82,11 @@ class ShapedArray:
         weak_type: bool,
         vma: frozenset[Any],
         explicit: Any,
+        on_host: bool = False,
     ) -> ShapedArray:
         aval = object.__new__(cls)
         aval.shape, aval.dtype, aval.weak_type, aval.vma = shape, dtype, weak_type, vma
-        aval.explicit = explicit
+        aval.explicit, aval.on_host = explicit, on_host
         aval.ndim, aval.size = len(shape), math.prod(shape)
         aval.is_symbolic = any(map(is_symbolic_dim, shape))
         return aval
@@ -84,7 +99,14 @@ class ShapedArray:
         return f"~{self.long_name()}" if self.weak_type else self.long_name()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return shaped, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)
+        return shaped, (
+            self.shape,
+            self.dtype,
+            self.weak_type,
+            self.vma,
+            self.explicit,
+            self.on_host,
+        )
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
@@ -105,13 +127,28 @@ class ShapedArray:
             return ShapedArray.unsharded(self.ndim)
         return self.explicit
 
+    @property
+    def memory_space(self) -> Any:
+        """The memory of the array: `memory.Space.Device`, or `memory.Space.Host`."""
+        return self.spaces[self.on_host]
+
+    def with_memory(self, on_host: bool) -> ShapedArray:
+        """Return the same type in the memory of the host, or of a device."""
+        if self.on_host is on_host:
+            return self
+        return shaped(self.shape, self.dtype, self.weak_type, self.vma, self.explicit, on_host)
+
     def short_name(self) -> str:
         """Return the type as the IR prints it: `f32[8,128]`, or `f32[8@data,128]`."""
-        return f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]{self._axes()}"
+        return f"{dtypes.short_name(self.dtype)}{self._memory}[{self._dimensions()}]{self._axes()}"
 
     def long_name(self) -> str:
         """Return the type as messages to the user have it: `float32[8,128]`."""
-        return f"{dtypes.long_name(self.dtype)}[{self._dimensions()}]{self._axes()}"
+        return f"{dtypes.long_name(self.dtype)}{self._memory}[{self._dimensions()}]{self._axes()}"
+
+    @property
+    def _memory(self) -> str:
+        return "<host>" if self.on_host else ""
 
     def _dimensions(self) -> str:
         sizes = map(str, self.shape)
@@ -144,13 +181,13 @@ class ShapedArray:
         """Return the same type, not weak."""
         if not self.weak_type:
             return self
-        return shaped(self.shape, self.dtype, False, self.vma, self.explicit)
+        return shaped(self.shape, self.dtype, False, self.vma, self.explicit, self.on_host)
 
     def without_sharding(self) -> ShapedArray:
         """Return the same type, without a sharding along explicit axes."""
         if self.explicit is None:
             return self
-        return shaped(self.shape, self.dtype, self.weak_type, self.vma)
+        return shaped(self.shape, self.dtype, self.weak_type, self.vma, None, self.on_host)
 
     @property
     def is_whole(self) -> bool:
@@ -172,7 +209,7 @@ class ShapedArray:
         """Return the same type with another sharding along explicit axes; None for none."""
         if explicit is self.explicit:
             return self
-        return shaped(self.shape, self.dtype, self.weak_type, self.vma, explicit)
+        return shaped(self.shape, self.dtype, self.weak_type, self.vma, explicit, self.on_host)
 
     def with_cotangent_sharding(self) -> ShapedArray:
         """Return the same type, with unreduced axes for reduced ones, and the other way round."""
@@ -204,10 +241,16 @@ class ShapedArray:
         dtype: dtypes.DType | None = None,
         weak_type: bool | None = None,
         vma: frozenset[Any] | None = None,
+        *,
+        sharding: object = None,
+        memory_space: object = None,
     ) -> ShapedArray:
-        """Return the same type with some fields replaced; another shape has no sharding."""
-        explicit = self.explicit
-        if explicit is not None and shape is not None and shape != self.shape:
+        """Return the same type with some fields replaced.
+
+        Another shape has no sharding, unless `sharding` is given.
+        """
+        explicit = self.explicit if sharding is None else sharding
+        if sharding is None and explicit is not None and shape is not None and shape != self.shape:
             explicit = None
         return shaped(
             self.shape if shape is None else shape,
@@ -215,6 +258,7 @@ class ShapedArray:
             self.weak_type if weak_type is None else weak_type,
             self.vma if vma is None else vma,
             explicit,
+            self.on_host if memory_space is None else memory_space is self.spaces[1],
         )
 
 
@@ -228,12 +272,13 @@ def shaped(
     weak_type: bool = False,
     vma: frozenset[Any] = _SAME,
     explicit: Any = None,
+    on_host: bool = False,
 ) -> ShapedArray:
     """Return the aval of a shape (a tuple of ints), a canonical dtype, and the other fields."""
-    key = (shape, dtype, weak_type, vma, explicit)
+    key = (shape, dtype, weak_type, vma, explicit, on_host)
     aval = ShapedArray._interned.get(key)
     if aval is None:
-        aval = ShapedArray._unchecked(shape, dtype, weak_type, vma, explicit)
+        aval = ShapedArray._unchecked(shape, dtype, weak_type, vma, explicit, on_host)
         aval = ShapedArray._interned.setdefault(key, aval)
     return aval
 

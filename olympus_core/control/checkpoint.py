@@ -352,6 +352,20 @@ class CheckpointPolicies:
     checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
     @staticmethod
+    def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+        """Save the results of matrix products that have no batch dimension, as `Offloadable`.
+
+        They are from the memory `offload_src` to `offload_dst`, and stay where they are.
+        """
+        place = Offloadable(offload_src, offload_dst)
+
+        def policy(primitive: Primitive, *avals: ShapedArray, **params: Any) -> Any:
+            is_saved = primitive.is_product and not primitive.has_batch_axes(**params)
+            return place if is_saved else False
+
+        return policy
+
+    @staticmethod
     def save_only_these_names(*names: str) -> Policy:
         """Save the values that `checkpoint_name` gave one of the names."""
         return _NamePolicy(names, keep=True, anything=False)

@@ -195,6 +195,17 @@ class _Rules(_Pair):
                 f"the bwd of '{name}' returned a cotangent {cotangent_aval.long_name()} for an "
                 f"argument {aval.long_name()}"
             )
+        own, needed = cotangent_aval.explicit, aval.explicit
+        if own is not None and needed is not None and own.mesh == needed.mesh:
+            entries = own.spec.partitions
+            if any(e is not None for e in entries) and entries != needed.spec.partitions:
+                raise TransformError(
+                    "Custom VJP bwd rule must produce an output with the same type as the args "
+                    f"tuple of the primal function, but the bwd rule of '{name}' produced an "
+                    f"output of type {cotangent_aval.long_name()} corresponding to an input of "
+                    f"type {aval.long_name()}",
+                    hint="reshard it to the sharding of the argument",
+                )
         if cotangent_aval.dtype == aval.dtype:
             return cotangent
         return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)

@@ -27,6 +27,7 @@ from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
     Sharding,
+    SingleDeviceSharding,
 )
 
 
@@ -70,6 +71,9 @@ def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]
             for value in eqn.params.values():
                 if isinstance(value, Sharding | AnyMesh):
                     yield eqn, value
+            for value in eqn.primitive.destinations(eqn.params):
+                if isinstance(value, Sharding):
+                    yield eqn, value
             pending.extend(sub_programs(eqn))
 
 
@@ -92,7 +96,11 @@ def placement(
             for eqn, value in shardings_in(program)
         ),
     ]
-    return _placement(name, claims)
+    place = _placement(name, claims)
+    if place is None and any(a.on_host for a in program.out_avals):
+        device = xla.default_device()  # programs without a placement have results in its memory
+        return Placement((device,), 1, (SingleDeviceSharding(device),), is_default=True)
+    return place
 
 
 def typed_results(
@@ -270,7 +278,7 @@ class ShardedProgram:
     @staticmethod
     def _free(aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> DeviceArray:
         """Return a result that programs may move, on one device."""
-        if sharding.devices == (xla.default_device(),):
+        if sharding.devices == (xla.default_device(),) and not aval.on_host:
             return DeviceArray(aval, buffer)
         return ShardedArray(aval, buffer, sharding).release()
 
@@ -392,10 +400,16 @@ def with_shardings(
             for own, s, aval in zip(requested, outs, avals[1], strict=True)
         ]
     outs = [
-        s if own is not None else _of_type(s, aval)
+        s if own is not None else _in_memory(_of_type(s, aval), aval)
         for own, s, aval in zip(requested, outs, avals[1], strict=True)
     ]
     return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
+
+
+def _in_memory(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """Return a sharding of arrays in the memory of the type."""
+    kind = "pinned_host" if aval.on_host else "device"
+    return sharding if sharding.memory_kind == kind else sharding.with_memory_kind(kind)
 
 
 def _of_type(sharding: Sharding, aval: ShapedArray) -> Sharding:

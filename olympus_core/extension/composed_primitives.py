@@ -16,7 +16,6 @@ from olympus_core.base.errors import DTypeError
 from olympus_core.control.linear_solve import linear_solve_p
 from olympus_core.extension.composed import ComposedPrimitive
 from olympus_core.ir.primitive import op
-from olympus_core.library.device import device_put
 from olympus_core.library.jaxprs import eval_jaxpr
 from olympus_core.library.lax import elementwise, shape, sort
 from olympus_core.library.lax.linalg import symmetric_product
@@ -30,7 +29,6 @@ __all__ = [
     "bessel_i0e_p",
     "cholesky_update_p",
     "closed_call_p",
-    "device_put_p",
     "eq_to_p",
     "igamma_grad_a_p",
     "igamma_p",
@@ -95,10 +93,6 @@ def _approx_top_k(
     )
 
 
-def _device_put(*xs: Any, devices: Any, srcs: Any, copy_semantics: Any) -> list[Any]:
-    return [device_put(x, device) for x, device in zip(xs, devices, strict=True)]
-
-
 def _polynomial(x: Any, *coeffs: Any, unroll: int | None = None) -> Any:
     return polynomial(x, coeffs, unroll=unroll)
 
@@ -125,5 +119,4 @@ cholesky_update_p = ComposedPrimitive("cholesky_update", cholesky_update)
 ormqr_p = ComposedPrimitive("ormqr", ormqr)
 symmetric_product_p = ComposedPrimitive("symmetric_product", symmetric_product)
 approx_top_k_p = ComposedPrimitive("approx_top_k", _approx_top_k, multiple_results=True)
-device_put_p = ComposedPrimitive("device_put", _device_put, multiple_results=True)
 closed_call_p = ComposedPrimitive("closed_call", _closed_call, multiple_results=True)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.errors import InternalError, MissingRuleError
-from olympus_core.ir import sharding_rules, unreduced_rules
+from olympus_core.ir import memory_rules, sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import Order, Reordered, most_common
 
 if TYPE_CHECKING:
@@ -291,7 +291,11 @@ class Primitive:
         return tuple(out) if self.multiple_results else (out,)
 
     def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
-        """Return the results' avals: `abstract` without shardings, which the rule adds."""
+        """Return the results' avals: `abstract` without memories and shardings, which rules add."""
+        if any(a.on_host for a in avals):
+            on_host = memory_rules.common_memory(self.name, avals)
+            outs = self._typed(tuple([a.with_memory(False) for a in avals]), params)
+            return tuple([a.with_memory(on_host) for a in outs])
         if all(a.explicit is None for a in avals):
             return self._abstract(avals, params)
         outs = self._abstract(tuple([a.without_sharding() for a in avals]), params)
@@ -328,6 +332,10 @@ class Primitive:
 
         Empty if the compiler chooses all of them; else one for each result, None for its choice.
         """
+        return ()
+
+    def destinations(self, params: dict[str, Any]) -> Sequence[Any]:
+        """Return the devices and shardings that it moves its operands to."""
         return ()
 
     def unrecorded_axes(self, eqn: Eqn) -> frozenset[Any]:

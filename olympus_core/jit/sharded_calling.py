@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
@@ -129,6 +130,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
             return (None,) * len(arguments.avals)
         places = arguments.in_tree.unflatten(range(len(arguments.avals)))
         keywords = [key for key in places[1] if key != VALUES]
+        keywords += [name for name, _ in arguments.static if isinstance(name, str)]
         if keywords:
             raise ArgumentError(
                 f"'{self.name}' takes its arguments by position: pjit does not support kwargs when "
@@ -145,6 +147,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 continue
             sharding.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
             own = committed_sharding(x) or _declared(x)
+            _check_memory(x, aval, sharding)
             if isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding):
                 continue
             if own is not None and not own.is_equivalent_to(sharding, aval.ndim):
@@ -168,6 +171,18 @@ class ShardedFunction(StagedFunction[_P, _R]):
             if sharding is not None:
                 sharding.check_shape(aval.shape, f"result{path} of '{self.name}'")
         return tuple(shardings)
+
+
+def _check_memory(x: Any, aval: ShapedArray, sharding: Sharding) -> None:
+    """Raise ShardingError for an array in another memory than that of `in_shardings`."""
+    own = x.sharding.memory_kind if isinstance(x, DeviceArray) else sharding.memory_kind
+    if own != sharding.memory_kind:
+        raise ShardingError(
+            "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got "
+            f"jit memory kind: {sharding.memory_kind}, arg memory kind: {own} for arg type: "
+            f"{aval.update(memory_space=aval.spaces[0]).long_name()}",
+            hint="move it by device_put with the sharding",
+        )
 
 
 def _check_tuple(prefix: Any, count: int) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import platform as host
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -31,7 +31,12 @@ from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
 )
-from olympus_core.primitives.sharding import reshard_p, sharding_constraint_p
+from olympus_core.primitives.sharding import (
+    ArrayCopySemantics,
+    device_put_p,
+    reshard_p,
+    transferred,
+)
 from olympus_core.transforms import staging
 from olympus_runtime.version import __version__
 
@@ -225,8 +230,6 @@ def default_backend() -> str:
 
 
 Destination = xla.Device | Sharding
-#: The kinds of memory of the spaces.
-_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
 @overload
@@ -250,8 +253,9 @@ def device_put(
     `device` is a device or a sharding, or a tree prefix of `x` of these.  A `memory.Space` leaves
     an array on its devices, and puts it in the memory of these or of their host.  An array that is
     put on a device explicitly stays there: programs run on its devices.  In a traced function a
-    sharding is a constraint, whose memory has no effect, and a device has none.  `src`, `donate`
-    and `may_alias` have no effect: `x` stays valid.
+    sharding is a constraint, and a device has no effect.  `src` is the place of the cotangents of
+    traced arrays.  With `may_alias=False` the result has memory of its own.  `donate` has no
+    effect: `x` stays valid.
 
     Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
     device nor a sharding, and for both `donate` and `may_alias`, ShardingError for a sharding that
@@ -262,35 +266,89 @@ def device_put(
     Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
 
-    def leaf(value: Any, sharding: Sharding | None) -> Any:
-        if isinstance(value, Tracer):
-            if not isinstance(sharding, NamedSharding):
-                return value
-            primitive = reshard_p if sharding.mesh.has_explicit_axes else sharding_constraint_p
-            return primitive.bind(value, sharding=sharding)
-        if sharding is None:
-            return value if isinstance(value, DeviceArray) else on_default_device(put_array(value))
-        return put_on(value, sharding)
-
-    def moved(value: Any, space: MemorySpace) -> Any:
-        """Return an array on its devices, in the memory of a space; a traced one is unchanged."""
-        if isinstance(value, Tracer):
-            return value
-        x = leaf(value, None)
-        kind = _KINDS.get(space, x.sharding.memory_kind)
-        return x if kind == x.sharding.memory_kind else put_on(x, x.sharding.with_memory_kind(kind))
-
     leaves, treedef = tree.flatten(x)
     full = treedef.unflatten(range(len(leaves)))
     if any(tree.leaves(donate)) and any(tree.leaves(may_alias)):
         raise ArgumentError("may_alias and donate cannot be True at the same time.")
-    where = tree.prefix_leaves("device_put", "device", device, full)
+    where, sources, donations, aliases = (
+        tree.prefix_leaves("device_put", name, prefix, full)
+        for name, prefix in (
+            ("device", device),
+            ("src", src),
+            ("donate", donate),
+            ("may_alias", may_alias),
+        )
+    )
+    check_keys("device_put", "device", x, device)
+    where = [d if isinstance(d, MemorySpace | xla.Device) else check_device(d) for d in where]
+    semantics = [
+        ArrayCopySemantics.DONATE_INPUT
+        if donation
+        else ArrayCopySemantics.ALWAYS_COPY
+        if alias is False
+        else ArrayCopySemantics.REUSE_INPUT
+        for donation, alias in zip(donations, aliases, strict=True)
+    ]
     with switched("is_explicit_transfer", True):
-        placed = [
-            moved(v, d) if isinstance(d, MemorySpace) else leaf(v, check_device(d))
-            for v, d in zip(leaves, where, strict=True)
-        ]
-    return treedef.unflatten(placed)
+        if any(isinstance(value, Tracer) for value in leaves):
+            return treedef.unflatten(_traced(leaves, where, sources, semantics))
+        return treedef.unflatten(map(_put, leaves, where, semantics))
+
+
+def check_keys(caller: str, what: str, x: Any, shardings: Any) -> None:
+    """Raise ShardingError for a sharding of more dimensions than an array of random keys has.
+
+    `shardings` is a tree prefix of `x`, the argument `what` of `caller`.
+    """
+    keys, treedef = tree.flatten(x, is_leaf=lambda v: v.__class__ is tree.key_class)
+    if not any(v.__class__ is tree.key_class for v in keys):
+        return
+    where = tree.prefix_leaves(caller, what, shardings, treedef.unflatten(range(len(keys))))
+    key: Any
+    for key, sharding in zip(keys, where, strict=True):
+        is_placed = isinstance(sharding, Sharding) and key.__class__ is tree.key_class
+        if is_placed:
+            sharding.tiling_of(key.shape, f"an array {key.aval.long_name()}")
+
+
+def _put(value: Any, where: Any, semantics: ArrayCopySemantics) -> DeviceArray:
+    """Return an array at a place, for None on its own devices or the default one."""
+    x = value
+    if where is None or isinstance(where, MemorySpace):
+        x = value if isinstance(value, DeviceArray) else on_default_device(put_array(value))
+    result: DeviceArray = transferred(x, where)
+    is_copied = semantics is ArrayCopySemantics.ALWAYS_COPY and result is value
+    return put_on(np.array(result.numpy()), result.sharding, result.aval) if is_copied else result
+
+
+def _origin(x: Any) -> Sharding | None:
+    """Return the sharding of the value of a traced array, if it has one."""
+    while isinstance(x, Tracer):
+        x = getattr(x, "primal", None)
+    return x.sharding if isinstance(x, DeviceArray) else None
+
+
+def _traced(
+    leaves: Sequence[Any],
+    where: Sequence[Any],
+    sources: Sequence[Any],
+    semantics: Sequence[ArrayCopySemantics],
+) -> list[Any]:
+    """Return traced arrays at their places, and the others beside them."""
+    results = list(leaves)
+    typed = [isinstance(d, NamedSharding) and d.mesh.has_explicit_axes for d in where]
+    for i, is_typed in enumerate(typed):
+        if is_typed:
+            results[i] = reshard_p.bind(leaves[i], sharding=where[i])
+    rest = [i for i, is_typed in enumerate(typed) if not is_typed]
+    origins = [_origin(x) if src is None else src for x, src in zip(leaves, sources, strict=True)]
+    columns = [tuple([column[i] for i in rest]) for column in (where, origins, semantics)]
+    names = ("devices", "srcs", "copy_semantics")
+    arrays = [x if isinstance(x, Array) else put_array(x) for x in (leaves[i] for i in rest)]
+    outs = device_put_p.bind(*arrays, **dict(zip(names, columns, strict=True))) if rest else []
+    for i, x in zip(rest, outs, strict=True):
+        results[i] = x
+    return results
 
 
 @overload

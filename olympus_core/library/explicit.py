@@ -36,10 +36,13 @@ _T = TypeVar("_T")
 OutSharding = NamedSharding | PartitionSpec | None
 
 
-def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedSharding | None:
+def explicit_sharding(
+    caller: str, where: Any, operands: Any = (), *, is_moved: bool = False
+) -> NamedSharding | None:
     """Return a sharding or a spec as a sharding along explicit axes; None for None.
 
-    A spec is on the mesh of the context, or else of the types of the `operands`.
+    A spec is on the mesh of the context, or else of the types of the `operands`.  `is_moved` is
+    True for arrays that move to another mesh.
 
     Raises ArgumentError for another value, and for a spec without a mesh, ShardingError for an axis
     of another type, and for another mesh than that of the context.
@@ -49,7 +52,7 @@ def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedShard
     if not isinstance(where, NamedSharding | PartitionSpec):
         raise ArgumentError(
             f"`out_sharding` argument of {caller} only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`, and got {where!r:.80}"
+            f"`PartitionSpec`. Got {where!r:.80} of type: {type(where)}"
         )
     mesh: AnyMesh = abstract_mesh()
     if isinstance(where, PartitionSpec):
@@ -62,7 +65,7 @@ def explicit_sharding(caller: str, where: Any, operands: Any = ()) -> NamedShard
                 hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
             )
         where = NamedSharding(mesh, where)
-    elif not (mesh.empty or where.mesh.abstract_mesh == mesh):
+    elif not (is_moved or mesh.empty or where.mesh.abstract_mesh == mesh):
         raise ShardingError(
             f"Context mesh {mesh} should match the mesh of sharding "
             f"{where.mesh.abstract_mesh} passed to {caller}"
@@ -78,8 +81,8 @@ def _check_types(caller: str, where: NamedSharding) -> None:
     for name in [n for d in range(len(spec)) for n in spec.axes(d)]:
         if types[name] is not AxisType.Explicit:
             raise ShardingError(
-                f"PartitionSpec passed to {caller} cannot contain an axis with the type Auto or "
-                f"Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
+                f"PartitionSpec passed to {caller} cannot contain axis names with the type Auto "
+                f"or Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
                 f"{types[name]}"
             )
 
@@ -113,7 +116,7 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
 
 
 def _resharded(x: Any, where: Any) -> Any:
-    sharding = explicit_sharding("reshard", where, x)
+    sharding = explicit_sharding("reshard", where, x, is_moved=trace.at_base())
     if sharding is None:
         raise ArgumentError(f"reshard needs a sharding on a mesh, and got {where!r:.80}")
     return as_type(x, sharding)
@@ -262,7 +265,12 @@ class _Change:
         self.axes = names if isinstance(names, tuple) else (names,)
         types = self.mesh._name_to_type
         for name in self.axes:
-            if types.get(name) is AxisType.Manual:
+            if name not in types:
+                raise ShardingError(
+                    f"{caller} got the axis {name!r}, and the mesh has "
+                    f"{', '.join(map(repr, types))}"
+                )
+            if types[name] is AxisType.Manual:
                 raise TransformError(
                     f"{caller}: the axis {name!r} is mapped over by a shard_map, and stays Manual"
                 )

@@ -51,6 +51,9 @@ class MemorySpace(enum.Enum):
         return f"MemorySpace.{self.name}"
 
 
+ShapedArray.spaces = (MemorySpace.Device, MemorySpace.Host)
+
+
 def checked_memory_kind(kind: str | None, devices: Sequence[Any] = ()) -> str:
     """Return a kind of memory, by default "device"; raise ShardingError for an unknown one."""
     if kind is None or kind in _MEMORIES:
@@ -60,6 +63,11 @@ def checked_memory_kind(kind: str | None, devices: Sequence[Any] = ()) -> str:
         f"Could not find memory addressable by device {platform}. Device {platform} can address "
         f"the following memory kinds: {', '.join(_MEMORIES)}. Got memory kind: {kind!s:.60}"
     )
+
+
+def is_on_host(sharding: Sharding | None) -> bool:
+    """Return True for a sharding of arrays in the pinned memory of the host."""
+    return sharding is not None and sharding.memory_kind == "pinned_host"
 
 
 def check_memory(sharding: Sharding) -> None:
@@ -523,6 +531,7 @@ def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
     axes = x.manual_axis_type
     varying = frozenset[Any]() if axes is None else axes.varying
     aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type, varying)
+    aval = aval.with_memory(is_on_host(x.sharding))
     return aval.with_sharding(typed_sharding(x.sharding, aval.ndim))
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.arrays.mesh_context import concrete_like
 from olympus_core.arrays.sharded_array import ShardedArray as PlacedArray
+from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ShardingError, TransformError
-from olympus_core.ir.primitive import Avals, Batched, LinearPrimitive, SingleResult
+from olympus_core.ir.primitive import Avals, Batched, Linear, LinearPrimitive, SingleResult
 from olympus_core.ir.sharding_rules import Specs, inserted, spec_of
 from olympus_core.ir.tracer import Tracer
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import is_constant_expression
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
+    MemorySpace,
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
     in_auto_axes,
+    is_on_host,
     typed_sharding,
 )
 from olympus_core.primitives.axis_casts import cast_like
@@ -74,6 +78,115 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
     ) -> tuple[Any, Any]:
         sharding = _with_axis(params["sharding"], dims[0] or 0, batched.spmd)
         return self.bind(args[0], sharding=sharding), dims[0]
+
+
+class ArrayCopySemantics(enum.Enum):
+    """The use of an operand's memory by `device_put`: shared, copied, or taken over."""
+
+    REUSE_INPUT = enum.auto()
+    ALWAYS_COPY = enum.auto()
+    DONATE_INPUT = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"ArrayCopySemantics.{self.name}"
+
+
+class DevicePut(LinearPrimitive):
+    """Its operands, each moved to one of `devices`: a device, a sharding, a memory, or None.
+
+    In a program, a device has no effect, and a sharding is a constraint.
+    """
+
+    multiple_results = True
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if any(isinstance(x, Tracer) for x in args):
+            return super().bind(*args, **params)
+        return [transferred(x, where) for x, where in zip(args, params["devices"], strict=True)]
+
+    def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
+        return tuple(map(_moved_type, avals, params["devices"]))
+
+    def destinations(self, params: dict[str, Any]) -> Sequence[Any]:
+        return tuple(params["devices"])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return [
+            _constrained(ctx, x, aval, where)
+            for x, aval, where in zip(operands, ctx.avals_out, params["devices"], strict=True)
+        ]
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        moving = [i for i, t in enumerate(tangents) if t is not None]
+        some = {name: tuple([values[i] for i in moving]) for name, values in params.items()}
+        moved_tangents = [None] * len(tangents)
+        results = self.bind(*[tangents[i] for i in moving], **some)
+        for i, t in zip(moving, results, strict=True):
+            moved_tangents[i] = t
+        return self.bind(*primals, **params), moved_tangents
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        def back(ct: Any, x: Any, src: Any) -> Any:
+            if ct is None or not isinstance(x, Linear):
+                return None
+            is_back = get_aval(ct).on_host == x.aval.on_host
+            where = src if src is not None or is_back else x.aval.memory_space
+            reuse = {"srcs": (None,), "copy_semantics": (ArrayCopySemantics.REUSE_INPUT,)}
+            return ct if where is None else self.bind(ct, devices=(where,), **reuse)[0]
+
+        return [*map(back, cotangent, operands, params["srcs"])]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        devices = tuple([
+            where.with_partitions(inserted(_entries(where, dim), dim, batched.spmd))
+            if isinstance(where, NamedSharding) and dim is not None
+            else where
+            for where, dim in zip(params["devices"], dims, strict=True)
+        ])  # fmt: skip
+        return self.bind(*args, **params | {"devices": devices}), list(dims)
+
+
+def transferred(x: Any, where: Any) -> Any:
+    """Return an array on a device or with a sharding, or on its devices in another memory."""
+    if where is None:
+        return x
+    if isinstance(where, MemorySpace):
+        own = x.sharding
+        kind = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}.get(where)
+        same = kind in (None, own.memory_kind)
+        return x if same else put_on(x, own.with_memory_kind(kind))
+    return put_on(x, where if isinstance(where, Sharding) else SingleDeviceSharding(where))
+
+
+def _moved_type(aval: ShapedArray, where: Any) -> ShapedArray:
+    """Return the type of an array that is moved to `where`."""
+    if isinstance(where, MemorySpace):
+        same = where is MemorySpace.Any
+        return aval if same else aval.with_memory(where is MemorySpace.Host)
+    if not isinstance(where, Sharding):
+        return aval
+    where.check_shape(aval.shape, f"an array {aval.long_name()}")
+    return aval.with_memory(is_on_host(where))
+
+
+def _constrained(ctx: LoweringContext, x: Any, aval: ShapedArray, where: Any) -> Any:
+    """Return a value of a program with the sharding `where`, if that is one on a mesh."""
+    if not isinstance(where, NamedSharding) or ctx.manual is not None:
+        return x
+    attribute = ctx.meshes.attribute(where, aval.shape)
+    if attribute is None:
+        return x
+    return mlir.op1("sdy.sharding_constraint", aval, (x,), {"sharding": attribute})
+
+
+def _entries(sharding: NamedSharding, count: int) -> tuple[Any, ...]:
+    """Return the entries of a sharding's spec, at least `count`."""
+    spec = sharding.spec.partitions
+    return (*spec, *[None] * (count - len(spec)))
 
 
 class Reshard(LinearPrimitive, SingleResult):
@@ -177,5 +290,6 @@ def _with_axis(sharding: Sharding, axis: int, names: Any) -> Sharding:
     return NamedSharding(sharding.mesh, PartitionSpec(*entries))
 
 
+device_put_p = DevicePut("device_put")
 reshard_p = Reshard("reshard")
 sharding_constraint_p = ShardingConstraint("sharding_constraint")

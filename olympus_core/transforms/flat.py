@@ -114,12 +114,27 @@ def check_same(
             raise TransformError(
                 f"{term}: the {kind} of {name} must be {expected_type}, and is {actual_type}"
             )
+        if kind == "cotangent" and not _may_be_split_as(aval, t):
+            raise TransformError(
+                f"{_mismatch(what, kind, aval, shape, dtypes.long_name(dtype), expected)}: the "
+                f"{kind} of {name} must be {aval.long_name()}, and is {get_aval(t).long_name()}"
+            )
         own = () if aval.explicit is None else _sets(aval)
         if any(own) and _sets(get_aval(t)) != own:
             raise TransformError(
                 f"{what}: the {kind} of {name} must be {aval.long_name()}, and is "
                 f"{get_aval(t).long_name()}"
             )
+
+
+def _may_be_split_as(aval: ShapedArray, t: Any) -> bool:
+    """Return False for a cotangent that explicit axes split in another way than its value."""
+    if aval.explicit is None or is_float0(t):
+        return True
+    own = get_aval(t).explicit
+    if own is None or own.mesh != aval.explicit.mesh or all(e is None for e in own.spec.partitions):
+        return True
+    return bool(own.spec.partitions == aval.explicit.spec.partitions)
 
 
 def _sets(aval: ShapedArray) -> tuple[frozenset[Any], ...]:

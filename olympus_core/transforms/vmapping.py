@@ -91,7 +91,15 @@ def vmap(
             return outs
 
         what = f"vmap of '{function_name(fun)}'"
-        batched = Batched(size, axis_name, _explicit(fun, names, leaves, dims), spmd)
+        explicit = _explicit(fun, names, leaves, dims)
+        along = () if explicit is None else explicit.spec.axes(0)
+        if spmd is not None and along not in ((), spmd):
+            raise TransformError(
+                "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
+                f"allowed. Got spmd_axis_name={spmd} and arrays sharded on "
+                f"explicit_mesh_axis={along}"
+            )
+        batched = Batched(size, axis_name, explicit, spmd)
         outs, out_dims = batch_flat(flat, batched, leaves, dims, what)
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))

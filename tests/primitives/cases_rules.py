@@ -98,6 +98,11 @@ def _on_two_devices(lax: Any, x: Any) -> Any:
     return lax.with_sharding_constraint(lax.sin(x), sharded((2,), ("i",), (None, "i")))
 
 
+def _put_on_two_devices(lax: Any, x: Any) -> Any:
+    sharded = ours if lax is olympus.lax else theirs
+    return of(lax).device_put(lax.sin(x), sharded((2,), ("i",), (None, "i")))
+
+
 def _resharded(lax: Any, x: Any) -> Any:
     if lax is jax.lax:  # which needs the mesh in a context around the test
         return lax.sin(x)
@@ -209,6 +214,7 @@ CASES: list[Case] = [
     Case("psum_invariant", _psum_invariant, (arg(3, 4),)),
     Case("shard_map", _shard_map, (arg(3, 4),), ("float32", "complex64")),
     Case("pvary", _pvary, (arg(3, 4),)),
+    Case("device_put", _put_on_two_devices, (arg(3, 4),), ("float32", "complex64")),
     Case("sharding_constraint", _on_two_devices, (arg(3, 4),), ("float32", "complex64")),
     Case("reshard", _resharded, (arg(3, 4),), ("float32", "complex64")),
     Case("inspect_sharding", _inspected, (arg(3, 4),), ("float32", "complex64")),

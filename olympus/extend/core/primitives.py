@@ -24,7 +24,7 @@ else:
         elsewhere={
             "olympus_core.extension.composed_primitives": (
                 "closed_call_p",
-                *("approx_top_k_p", "bessel_i0e_p", "device_put_p", "eq_to_p", "igamma_grad_a_p"),
+                *("approx_top_k_p", "bessel_i0e_p", "eq_to_p", "igamma_grad_a_p"),
                 *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
                 *("one_minus_square_p", "polynomial_p"),
                 *("regularized_incomplete_beta_p", "square_p"),

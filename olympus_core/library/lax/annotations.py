@@ -12,6 +12,7 @@ from olympus_core.base.errors import ArgumentError, ShardingAssertionError, Shar
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
+from olympus_core.library.device import check_keys
 from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.layout import without_layout
 from olympus_core.placement.mesh import AnyMesh, Mesh
@@ -72,6 +73,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     check_arrays("with_sharding_constraint", *leaves)
     full = treedef.unflatten(range(len(leaves)))
     where = tree.prefix_leaves("with_sharding_constraint", "shardings", shardings, full)
+    check_keys("with_sharding_constraint", "shardings", x, shardings)
     constrained_leaves = [
         _constrained(leaf, sharding) for leaf, sharding in zip(leaves, where, strict=True)
     ]

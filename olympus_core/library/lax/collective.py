@@ -18,7 +18,7 @@ import numpy as np
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.dtypes import is_python_scalar
-from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array, Tracer
@@ -109,7 +109,7 @@ def _reducing(
     names, sizes = axis_sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
     if groups is not None and (checked := trace.checked_axes() & {*names}):
-        raise ArgumentError(
+        raise UnsupportedError(
             f"{primitive.name} takes no axis_index_groups along {min(checked, key=str)!r}, which "
             "a shard_map checks: no type records that its groups have different results",
             hint="use all_gather with axis_index_groups, or shard_map(..., check_vma=False)",
