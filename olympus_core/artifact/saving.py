@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from olympus_bundle.bundle_file import OLYMPUSPR
-from olympus_bundle.host import Host
+from olympus_bundle.host import COMPILERS, Host
 from olympus_bundle.manifest import MANIFEST
 from olympus_core import xla
 from olympus_core.analysis.sources.sources import SourceMap
@@ -96,7 +96,7 @@ def save(
         entry=entry,
         function=signature.name,
         signature=_signature(executables[0], static or {}),
-        versions={"olympus": __version__, **xla.versions()},
+        versions={"olympus": __version__, **_compiler_versions(stored)},
         compiler_options=xla.checked_options(compiler_options),
         programs=where,
         executables=tuple(stored),
@@ -106,6 +106,12 @@ def save(
         constants={backend: constant_infos(x) for backend, x in constants.items()},
     )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
+
+
+def _compiler_versions(stored: Sequence[StoredExecutable]) -> dict[str, str]:
+    """Return the versions of the packages that compiled, not of all that are installed."""
+    used = {package for record in stored for package in COMPILERS[record.backend]}
+    return {package: v for package, v in xla.versions().items() if package in used}
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jaxlib
 import jsonschema
 import numpy as np
 import pytest
@@ -73,7 +74,8 @@ def test_the_manifest_conforms_to_the_schema(bundle: Path) -> None:
     }
     assert data["signature"]["static"] == {"layers": [1, 2], "train": False}
     assert (data["name"], data["entry"], data["function"]) == ("mlp", "net:mlp", "mlp")
-    assert data["versions"]["olympus"] == olympus.__version__
+    # other packages that are installed, such as compilers of GPUs, change no bundle for the CPU
+    assert data["versions"] == {"jaxlib": jaxlib.__version__, "olympus": olympus.__version__}
 
 
 def test_a_manifest_that_is_read_and_written_does_not_change(bundle: Path) -> None:
