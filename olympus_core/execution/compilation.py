@@ -23,6 +23,7 @@ from olympus_core.execution.hidden_arguments import (
     shifted_entry,
 )
 from olympus_core.execution.inspections import Inspected
+from olympus_core.execution.kernel_transforms import with_transformed_kernels
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
@@ -127,9 +128,11 @@ def lower(
         program = simplify(without_inspections(program))
     is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
     reordered = channels_last(program) if is_for_one_cpu else program
-    has_forms, program = reordered is not program, reordered
+    tiled = with_transformed_kernels(reordered) if is_for_one_cpu else program
+    is_reordered = reordered is not program
+    has_forms, program = tiled is not program, tiled
     count = len(simplify(program).eqns) if storage.is_apart else 0
-    program, hidden = storage.hide(program, has_kernels=not has_forms)
+    program, hidden = storage.hide(program, has_kernels=not is_reordered)
     is_folded = storage.folds and len(hidden) > 0 and len(program.eqns) < count
     entry = shifted_entry(entry, len(hidden), storage.sharding, hidden.digests)
     if checked_repeats(repeats) == "auto" and platform == "cpu":

@@ -18,6 +18,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.ir.primitive import op
+from olympus_core.primitives.conv_tiles import tile_for, winograd_convolution
 from olympus_core.primitives.elementwise.base import (
     move_axis,
     reshape,
@@ -66,6 +67,8 @@ def _faster_form(avals: Sequence[ShapedArray], out: ShapedArray, params: Params)
     """
     lhs, rhs = avals
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    if tile_for(avals, out.shape, params):
+        return winograd_convolution  # 28 x 28 positions of 128 features: 1.3 and 0.8 ms
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
     kernel, result = (math.prod(_space(x, s)) for x, s in ((rhs, of_rhs), (out, of_out)))
     if batch_groups > 1:  # gradients of weights; in groups of 4: 3,470 ms by kernels, 9 ms

@@ -32,7 +32,8 @@ class Conv(NamedTuple):
 NARROW, SUMS = "narrow_convolution", "depthwise_weights"
 PADDED, PATCHES, GROUPED = "padded_outputs", "product_of_patches", "grouped_products"
 GROUPS, PRODUCT, EXCHANGED = "grouped_weights", "convolution_as_product", "exchanged_convolution"
-FORMS = NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED, PADDED, PATCHES, GROUPED
+TILES = "winograd_convolution"
+FORMS = NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED, PADDED, PATCHES, GROUPED, TILES
 
 CONVS = {
     "depthwise": Conv(
@@ -120,6 +121,16 @@ CONVS = {
         (1, 32, 31, 128), (1, 1, 32, 128), (2, 1), "VALID",
         {"dimension_numbers": NHWC, "feature_group_count": 4}, (GROUPED,),
     ),
+    "tiles": Conv(
+        (1, 23, 25, 48), (3, 3, 48, 64), (1, 1), "SAME", {"dimension_numbers": NHWC}, (TILES,)
+    ),
+    "tiles, features first, groups": Conv(
+        (3, 128, 9, 12), (128, 64, 3, 3), (1, 1), ((2, 0), (0, 1)), {"feature_group_count": 2},
+        (TILES,),
+    ),
+    "tiles of a kernel of 5 x 5": Conv(
+        (2, 32, 18, 20), (96, 32, 5, 5), (1, 1), "VALID", {}, (TILES,)
+    ),
     "doubles": Conv(
         (2, 5, 3), (3, 1, 3), (1,), "SAME",
         {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "float64",
@@ -195,10 +206,12 @@ def test_other_platforms_have_convolutions() -> None:
         ((2, 90, 8, 4), (65, 1, 1, 4), {"feature_group_count": 4}),
         ((1, 4, 4, 64), (1, 1, 8, 64), {"feature_group_count": 8}),
         ((1, 4, 4, 16), (3, 3, 2, 128), {"feature_group_count": 8}),
+        ((1, 32, 32, 64), (3, 3, 64, 64), {"precision": "highest"}),
+        ((1, 32, 32, 64), (3, 3, 64, 64), {"rhs_dilation": (2, 2)}),
     ],
 )
 def test_what_is_fast_stays(
-    lhs: Sequence[int], rhs: Sequence[int], options: dict[str, int]
+    lhs: Sequence[int], rhs: Sequence[int], options: dict[str, Any]
 ) -> None:
     x, k = np.ones(lhs, np.float32), np.ones(rhs, np.float32)
     text = (

@@ -71,6 +71,7 @@ def test_every_primitive_has_a_row() -> None:
     covered = {case.primitive for case in [*CASES, *AXIS_CASES]}
     # Every row has `jit`.  Lowering creates `block`: tests/blocks/test_outline.py tests it.
     # Tracing replaces `custom_vjp_backward`: tests/control/test_custom_rules.py tests it.
+    # Lowering creates `tiled_convolution`: tests/execution/test_kernel_transforms.py tests it.
     # Raising creates `opaque`: tests/raising/test_raising.py tests it.
     # A symbolic size creates `dimension_value`: tests/lowering/test_symbolic_library.py tests it.
     # A call of an exported program is `call_exported`: tests/export tests it.
@@ -85,6 +86,7 @@ def test_every_primitive_has_a_row() -> None:
     others |= {"buffer_callback", "buffer_effect_callback"}
     others |= {"ffi_call", "ffi_effect_call"}
     others |= {"jit", "block", "custom_vjp_backward", "opaque", "dimension_value", "call_exported"}
+    others |= {"tiled_convolution"}
     missing = {p.name for p in op.every()} - covered - others - annotated
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 
