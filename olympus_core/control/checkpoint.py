@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import ArgumentError, UsageError
+from olympus_core.base.errors import ArgumentError, UnsupportedError, UsageError
 from olympus_core.base.source import current_location, function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
@@ -186,6 +186,7 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    concrete: None = None,
 ) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
@@ -195,6 +196,7 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    concrete: None = None,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
@@ -203,6 +205,7 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    concrete: None = None,
 ) -> Callable[..., Any]:
     """Return `fun` with a derivative that recomputes values instead of saving them.
 
@@ -212,9 +215,16 @@ def checkpoint(
     the barrier is not needed.  The arguments at the positions `static_argnums`, and the parameters
     `static_argnames`, are passed to `fun` unchanged: it may branch on their values.
 
+    Raises UnsupportedError for `concrete`, an option that JAX has removed.
+
     >>> grad(checkpoint(lambda x: sin(sin(x))))(1.0)
     Array(0.36003947, dtype=float32, weak_type=True)
     """
+    if concrete is not None:
+        raise UnsupportedError(
+            "checkpoint has no option `concrete`: pass the arguments on whose values the function "
+            "branches in static_argnums"
+        )
     if fun is None:
         return functools.partial(
             checkpoint,

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import TransformError
+from olympus_core.base.errors import TransformError, UnsupportedError
 from olympus_core.ir.effects import has_io_effects
 from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var, places_of_inputs
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
@@ -141,7 +141,7 @@ class Cond(MultipleResults):
     ) -> tuple[list[Any], Sequence[int | None]]:
         """Run every branch and select the results, for an index that is mapped."""
         if any(map(has_io_effects, branches)):
-            raise TransformError(
+            raise UnsupportedError(
                 "IO effect not supported in vmap-of-cond: all branches of a cond with a mapped "
                 "predicate run",
                 hint="leave the call out of the branches, or use scan in place of vmap",

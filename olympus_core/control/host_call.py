@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, put_array
-from olympus_core.base.avals import ShapedArray, shape_of, shaped
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.errors import LoweringError, TransformError, VmapMethodError
 from olympus_core.ir.primitive import Batched, MultipleResults, op
 from olympus_core.primitives.elementwise.base import move_axis
@@ -35,6 +35,8 @@ class HostCall(MultipleResults):
     higher_order: ClassVar[bool] = True
     has_fixed_dtypes: ClassVar[bool] = True
     is_host_call: ClassVar[bool] = True
+    #: True if an eager call raises the error of its function, and not a CallbackError of it
+    raises_own_errors: ClassVar[bool] = False
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         results: tuple[ShapedArray, ...] = params["results"]
@@ -45,6 +47,8 @@ class HostCall(MultipleResults):
         try:
             results = checked_results(params["function"].call(arrays), params["results"])
         except Exception as error:
+            if self.raises_own_errors:
+                raise
             raise xla.callback_error(error) from error
         return [
             DeviceArray(aval, xla.put(x))
@@ -108,8 +112,8 @@ class HostCall(MultipleResults):
             operands = [next(constants if d is None else elements) for d in dims]
             return list(self.bind(*operands, **params))
 
-        avals = [shaped(shape_of(x), x.dtype) for x in fixed]
-        avals += [shaped(shape_of(x)[1:], x.dtype) for x in rows]
+        avals = [shaped(shape_of(x), get_aval(x).dtype) for x in fixed]
+        avals += [shaped(shape_of(x)[1:], get_aval(x).dtype) for x in rows]
         unrolled = params.get("vmap_method") == "sequential_unrolled"
         outs = op.scan(
             *fixed,
@@ -175,6 +179,7 @@ class DebugCall(EffectCall):
     """A call without results, which no transformation refuses; tangents are not passed to it."""
 
     is_io: ClassVar[bool] = False
+    raises_own_errors: ClassVar[bool] = True
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

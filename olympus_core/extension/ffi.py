@@ -131,7 +131,7 @@ def ffi_call(
     results = _result_types(result_shape_dtypes if several else [result_shape_dtypes])
     given_outputs = output_layouts if several else (output_layouts,)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         avals = [get_aval(x) for x in args]
         ins = _layouts("input arguments", "input layouts", avals, input_layouts)
         outs = _layouts("outputs", "output layouts", results, given_outputs)
@@ -152,7 +152,7 @@ def ffi_call(
             return values[0]
         return tuple(values) if isinstance(result_shape_dtypes, tuple) else values
 
-    return call
+    return wrapped
 
 
 def _result_types(results: Sequence[Any]) -> tuple[ShapedArray, ...]:

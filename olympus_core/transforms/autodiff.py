@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped, value_text
-from olympus_core.base.errors import DTypeError, MissingRuleError, TransformError
+from olympus_core.base.errors import DTypeError, MissingRuleError, TransformError, UnsupportedError
 from olympus_core.base.source import function_name
 from olympus_core.base.tree_differences import lines
 from olympus_core.ir import trace
@@ -233,27 +233,44 @@ def _pull_back(
 
 @overload
 def vjp(
-    fun: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[..., _R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> tuple[_R, Callable[[Any], tuple[Any, ...]]]: ...
 @overload
 def vjp(
-    fun: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[_R, _Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Hashable] = (),
 ) -> tuple[_R, Callable[[Any], tuple[Any, ...]], _Aux]: ...
 @overload
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool,
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[Any, ...]: ...
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[Any, ...]:
     """Return (fun(*primals), the function that pulls back a cotangent of the result [, aux]).
 
     The second takes a cotangent of the result's structure and types, and returns a tuple with one
     for each primal.  It is a tree, whose leaves are the residuals, and can be passed through jit,
     vmap and scan; its method `with_refs` adds cotangents to references.  Raises TransformError for
-    a cotangent of another structure or type.
+    a cotangent of another structure or type, and UnsupportedError for `reduce_axes`.
 
     >>> y, pull_back = vjp(lambda x: x * x, 3.0)
     >>> pull_back(1.0)
     (Array(6., ...),)
     """
     check_callable("vjp", fun)
+    _refuse_reduce_axes("vjp", reduce_axes)
     leaves, in_tree = tree.flatten(primals)
     check_arrays("vjp", fun, names_of(fun, in_tree), leaves)
     flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
@@ -300,6 +317,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[_P, tuple[_R, Any]]:
     """Return a function that returns `fun`'s value and its gradient in the arguments `argnums`.
 
@@ -307,12 +325,14 @@ def value_and_grad(
     structure and types of their arguments.  `holomorphic` computes complex derivatives of complex
     functions; `allow_int` gives integers gradients of dtype float0.
 
-    Raises TransformError for a result that is not a scalar, or an argument without a derivative.
+    Raises TransformError for a result that is not a scalar, or an argument without a derivative,
+    and UnsupportedError for `reduce_axes`, an option that JAX has removed.
 
     >>> value_and_grad(lambda x: x * x)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable("grad", fun)
+    _refuse_reduce_axes("value_and_grad", reduce_axes)
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
@@ -353,6 +373,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[_P, Any]:
     """Return a function that returns the gradient of `fun` in `argnums`; see value_and_grad.
 
@@ -361,6 +382,7 @@ def grad(
     >>> grad(lambda x: x**3)(2.0)
     Array(12., ...)
     """
+    _refuse_reduce_axes("grad", reduce_axes)
     valued = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @functools.wraps(fun)
@@ -369,6 +391,11 @@ def grad(
         return (result, value[1]) if has_aux else result
 
     return gradient
+
+
+def _refuse_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
+    if reduce_axes:
+        raise UnsupportedError(f"reduce_axes argument to {name} is deprecated")
 
 
 def _check_inputs(
@@ -427,16 +454,20 @@ def _check_scalar(
     return aval
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Hashable] = ()
+) -> Callable[[Any], tuple[Any, ...]]:
     """Return the transpose of a function linear in its arguments, at their shapes and dtypes.
 
     The transpose takes a cotangent of the result and returns a tuple with one for each argument.
     It is a tree (`tree_util.Partial`) whose leaves are the arrays that `fun` closes over.  Raises
-    TransformError for a function whose primitives are not linear in the arguments.
+    TransformError for a function whose primitives are not linear in the arguments, and
+    UnsupportedError for `reduce_axes`.
 
     >>> linear_transpose(lambda x: 3 * x, 1.0)(2.0)
     (Array(6., dtype=float32, weak_type=True),)
     """
+    _refuse_reduce_axes("transpose", reduce_axes)
     leaves, in_tree = tree.flatten(primals)
     avals = [
         shaped(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else get_aval(x) for x in leaves

@@ -78,8 +78,8 @@ def is_vmappable(x: Any) -> bool:
 
 
 def is_axis(x: Any) -> bool:
-    """Return True if a value is an axis of a declared type."""
-    return any(type(x) is its.spec_type for its in handlers.values())
+    """Return True if a value is an axis of a declared type other than int."""
+    return type(x) is not int and any(type(x) is its.spec_type for its in handlers.values())
 
 
 def concern(value: Any, out_axes: Any) -> bool:
@@ -119,6 +119,8 @@ def mapped_by(
     axes = tree.prefix_leaves("vmap", "in_axes", in_axes, _boxed(args))
     axes += [0] * (len(leaves) - len(axes))
     arrays = [i for i, x in enumerate(leaves) if not isinstance(x, _Boxed)]
+    if options["axis_size"] is None:
+        options = {**options, "axis_size": _size_of_boxed(leaves, axes)}
     results: list[Any] = []
 
     def of_arrays(*values: Any) -> list[Any]:
@@ -141,6 +143,16 @@ def mapped_by(
     run = vmap(of_arrays, tuple([axes[i] for i in arrays]), None, **options)
     run(*[leaves[i] for i in arrays])
     return results[-1]
+
+
+def _size_of_boxed(leaves: list[Any], axes: list[Any]) -> int | None:
+    """Return the length of the first mapped axis of a declared value with a shape, else None."""
+    for x, axis in zip(leaves, axes, strict=True):
+        if isinstance(x, _Boxed) and type(axis) is int:
+            shape = getattr(x.value, "shape", ())
+            if -len(shape) <= axis < len(shape):
+                return int(shape[axis])
+    return None
 
 
 def _element(x: Any, axis: Any, size: Any) -> Any:

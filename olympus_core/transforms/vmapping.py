@@ -11,7 +11,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import function_name
-from olympus_core.ir.primitive import Batched
+from olympus_core.ir.primitive import Batched, op
 from olympus_core.ir.sharding_rules import inserted, spec_of
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
@@ -33,6 +33,7 @@ def vmap(
     axis_name: Hashable = None,
     axis_size: int | None = None,
     spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+    sum_match: bool = False,
 ) -> Callable[_P, _R]:
     """Map `fun` over axes of its arguments: one result for each index, stacked.
 
@@ -40,7 +41,8 @@ def vmap(
     argument; keyword arguments are mapped over axis 0.  Arguments that are not mapped are passed
     unchanged, functions and other objects too.  `out_axes` is a tree prefix of the result.
     Collectives in `fun` refer to the axis by `axis_name`.  `lax.with_sharding_constraint` and
-    `shard_map` in `fun` split it along the axes `spmd_axis_name` of their mesh.
+    `shard_map` in `fun` split it along the axes `spmd_axis_name` of their mesh.  With `sum_match`,
+    a result whose out_axes are None is the sum over the indices if it differs between them.
 
     Raises TransformError if the mapped axes differ in size (with every argument's size), if a
     mapped value is not an array, or if nothing is mapped and `axis_size` is not given.
@@ -67,6 +69,7 @@ def vmap(
 
     mapped_options = {
         "axis_name": axis_name, "axis_size": axis_size, "spmd_axis_name": spmd_axis_name,
+        "sum_match": sum_match,
     }  # fmt: skip
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
 
@@ -104,7 +107,7 @@ def vmap(
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
         stacked: _R = result_tree.unflatten(
-            _placed(fun, x, d, w, batched, (result_tree, i))
+            _placed(fun, x, d, w, batched, (result_tree, i), sum_match)
             for i, (x, d, w) in enumerate(zip(outs, out_dims, result_axes, strict=True))
         )
         return stacked
@@ -269,9 +272,15 @@ def _placed(
     axis: int | None,
     batched: Batched,
     place: tuple[tree.PyTreeDef, int],
+    sum_match: bool,
 ) -> Any:
-    """Return a result with its mapped axis at `axis`; `place` is its tree and its index there."""
+    """Return a result with its mapped axis at `axis`; `place` is its tree and its index there.
+
+    `sum_match` sums over the mapped axis for an `axis` of None.
+    """
     if axis is None:
+        if dim is not None and sum_match:
+            return op.reduce_sum(x, axes=(dim,))
         if dim is not None:
             raise TransformError(
                 f"at vmap out_axes{_path_text(place)}, got axis spec None but output was batched "

@@ -173,10 +173,31 @@ def test_io_calls_that_are_refused() -> None:
     with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
         ox.grad(ordered)(1.0)
     unordered = partial(io_callback, record, SCALAR)
-    with pytest.raises(ValueError, match="IO effect not supported in vmap-of-cond"):
+    with pytest.raises(NotImplementedError, match="IO effect not supported in vmap-of-cond"):
         ox.vmap(lambda x: lax.cond(x > 0, unordered, lambda x: x, x))(np.ones(2, np.float32))
     with pytest.raises(ValueError, match="Unordered IO effects not supported in while_loops"):
         ox.vmap(lambda x: lax.while_loop(lambda c: c < 1, unordered, x))(np.ones(2, np.float32))
+
+
+def test_an_eager_debug_callback_raises_the_error_of_its_function() -> None:
+    def fail(x: Any) -> None:
+        raise KeyError("absent")
+
+    for package in (ox, jax):
+        with pytest.raises(KeyError, match="absent"):
+            package.debug.callback(fail, 1.0)
+
+
+def test_a_mapped_debug_print_gets_scalars_that_are_not_mapped(capsys: Any) -> None:
+    def shown(package: Any) -> str:
+        def show(x: Any, y: Any) -> None:
+            package.debug.print("{} {}", x, y)
+
+        package.vmap(show, in_axes=(0, None))(np.arange(2.0), 1.5)
+        package.effects_barrier()
+        return str(capsys.readouterr().out)
+
+    assert shown(ox) == shown(jax) == "0.0 1.5\n1.0 1.5\n"
 
 
 def counted(lax: Any, show: Show, x: Any) -> Any:

@@ -15,6 +15,7 @@ from olympus.errors import ArgumentError, CheckError, TransformError
 from olympus.experimental import checkify
 
 Program = Callable[[Any, Any, Any], Any]
+ZEROS = np.zeros((2, 2), np.float32)
 X = np.asarray([1.0, -2.0, 3.0], np.float32)
 COUNTS = np.arange(3, dtype=np.int32)
 MATRIX = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -75,6 +76,7 @@ PROGRAMS: dict[str, tuple[Program, str, tuple[Any, ...]]] = {
     "first of two": (lambda p, c, x: (positive(c, x[1]), positive(c, -x[0])), "all_checks", (X,)),
     "not enabled": (lambda p, c, x: positive(c, x[1]), "nan_checks", (X,)),
     "nan": (lambda p, c, x: p.numpy.log(x), "float_checks", (X,)),
+    "nan of a solution": (lambda p, c, x: p.numpy.linalg.inv(x), "nan_checks", (ZEROS,)),
     "nan of two": (lambda p, c, x: p.numpy.sqrt(x) + p.numpy.log(x), "nan_checks", (X,)),
     "nan argument": (lambda p, c, x: x.reshape(1), "nan_checks", (np.float32("nan"),)),
     "division": (lambda p, c, x: x / (x - 1), "div_checks", (X,)),

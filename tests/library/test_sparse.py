@@ -234,16 +234,75 @@ def test_concrete_arrays() -> None:
         np.testing.assert_allclose(getattr(mine, part), getattr(expected, part), rtol=1e-6)
 
 
+def _mapped(package: Any) -> list[Any]:
+    """Return values of functions that are mapped over batch axes of sparse arrays."""
+    s, vmap = importlib.import_module(f"{package.__name__}.experimental.sparse"), package.vmap
+    cube = np.asarray(np.arange(40).reshape(2, 4, 5) % 3, np.float32)
+    mat, rows = s.BCOO.fromdense(cube, n_batch=1), s.BCSR.fromdense(cube, n_batch=1)
+    vector = np.arange(5, dtype=np.float32)
+    return [
+        vmap(lambda m: m.todense())(mat),
+        package.jit(vmap(lambda m, v: m @ v, in_axes=(0, None)))(mat, vector),
+        vmap(lambda m, v: (m * v[0]).T)(mat, np.ones((2, 3), np.float32)).todense(),
+        vmap(lambda m: m.sum(0))(mat).todense(),
+        vmap(lambda v: mat @ v)(np.ones((3, 5, 2), np.float32))[0],
+        vmap(lambda m: m @ vector)(rows),
+        *(mat @ np.ones(shape, np.float32) for shape in [(5, 2), (2, 5, 3), (1, 5, 3)]),
+        s.BCOO.fromdense(cube[0]) @ np.ones((2, 5, 3), np.float32),
+        vmap(lambda m: m.to_bcoo())(rows).todense(),
+        package.grad(lambda v: vmap(lambda m: m @ v)(mat).sum())(vector),
+    ]
+
+
+def test_maps_over_batch_axes() -> None:
+    for got, want in zip(_mapped(ox), _mapped(jax), strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-6)
+    for package in (ox, jax):
+        sparse = importlib.import_module(f"{package.__name__}.experimental.sparse")
+        with pytest.raises(ValueError, match="Cannot map in_axis=0 for BCOO array with n_batch=0"):
+            package.vmap(lambda m: m.todense())(sparse.BCOO.fromdense(X))
+
+
+PARTS: list[Any] = [
+    (None, 0), (slice(None), None, 1), (..., None), (np.asarray([1, 0]),), (0, slice(1, 3), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", PARTS, ids=str)
+def test_new_axes_and_index_arrays(index: Any) -> None:
+    cube = np.asarray(np.arange(40).reshape(2, 4, 5) % 3, np.float32)
+    mat = olympus.experimental.sparse.BCOO.fromdense(cube)
+    np.testing.assert_array_equal(np.asarray(mat[index].todense()), cube[index])
+
+
+def test_products_of_sparse_arrays_have_no_more_elements_than_the_result() -> None:
+    cube = np.asarray(np.arange(40).reshape(2, 4, 5) % 3, np.float32)
+    for n_batch, numbers in [
+        (0, (((0, 1, 2), (0, 1, 2)), ((), ()))),
+        (2, (((2,), (2,)), ((0,), (0,)))),
+    ]:
+        products = []
+        for package in (ox, jax):
+            s = importlib.import_module(f"{package.__name__}.experimental.sparse")
+            mats = s.BCOO.fromdense(cube, n_batch=n_batch), s.BCOO.fromdense(cube, n_batch=1)
+            mats = mats if n_batch else (mats[0], s.BCOO.fromdense(cube))
+            products.append(s.bcoo_dot_general(*mats, dimension_numbers=numbers))
+        got, want = products
+        np.testing.assert_allclose(np.asarray(got.todense()), np.asarray(want.todense()))
+        assert got.nse <= max(np.prod(got.shape[got.n_batch :], dtype=int), 1)
+
+
 def test_errors() -> None:
     s = olympus.experimental.sparse
     mat = s.BCOO.fromdense(X)
     pair = s.BCOO.fromdense(B, n_dense=1)
+    rows = s.BCOO.fromdense(X, n_batch=1)
     wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: s.BCOO((DATA, INDICES), shape=(4,)), ArgumentError, "do not match"),
         (lambda: s.BCOO((DATA[:2], INDICES), shape=(4, 5)), ValueError, "do not match"),
         (lambda: s.BCOO((DATA, INDICES * 1.0), shape=(4, 5)), TypeError, "integer indices"),
         (lambda: ox.jit(s.bcoo_fromdense)(X), TypeError, "pass nse"),
-        (lambda: ox.jit(lambda m: m.sum_duplicates())(mat), TypeError, "needs nse"),
+        (lambda: ox.jit(lambda m: m.sum_duplicates())(mat), ValueError, "nse must be"),
         (lambda: s.bcoo_extract(mat, V), ShapeError, "shape mismatch"),
         (lambda: s.bcoo_transpose(mat, permutation=(0, 0)), ValueError, "Invalid permutation"),
         (lambda: pair.T, NotImplementedError, "must not move"),
@@ -255,12 +314,13 @@ def test_errors() -> None:
         ),
         (lambda: s.bcoo_slice(mat, start_indices=(0,), limit_indices=(1,)), ValueError, "size"),
         (lambda: s.bcoo_reshape(mat, new_sizes=(3, 3)), ValueError, "cannot reshape"),
+        (lambda: s.bcoo_reshape(rows, new_sizes=(20,)), ValueError, "cannot mix batch and sparse"),
         (lambda: s.bcoo_squeeze(mat, dimensions=(0,)), ValueError, "length 1"),
         (lambda: mat.update_layout(n_batch=1), s.SparseEfficiencyError, "inefficient"),
         (lambda: mat.update_layout(n_batch=3), ValueError, "more than 2"),
         (lambda: s.bcoo_concatenate([mat, pair], dimension=0), ValueError, "matching nbatch"),
         (lambda: mat + pair, NotImplementedError, "different shapes"),
-        (lambda: mat[V], NotImplementedError, "integers and slices"),
+        (lambda: mat[V > 0, V > 0], NotImplementedError, "along one axis"),
         (lambda: s.BCSR.fromdense(V), ValueError, "two sparse"),
         (lambda: s.BCSR.fromdense(X).T, NotImplementedError, "Transpose of BCSR"),
         (lambda: s.COO.fromdense(X).transpose((0, 1)), NotImplementedError, "axes argument"),

@@ -20,6 +20,21 @@ def test_what_is_no_function_is_refused_at_once(name):
         getattr(olympus, name)(3)
 
 
+@pytest.mark.parametrize("package", [jax, olympus], ids=lambda p: p.__name__)
+def test_options_that_jax_has_removed(package):
+    for name in ("grad", "value_and_grad"):
+        assert getattr(package, name)(abs, reduce_axes=())(2.0)
+        with pytest.raises(NotImplementedError, match="reduce_axes argument to"):
+            getattr(package, name)(abs, reduce_axes=("i",))
+    with pytest.raises(NotImplementedError, match="reduce_axes argument to vjp is deprecated"):
+        package.vjp(abs, 2.0, reduce_axes=("i",))
+    with pytest.raises(NotImplementedError, match="reduce_axes argument to transpose"):
+        package.linear_transpose(abs, 2.0, reduce_axes=("i",))
+    for concrete in (True, False):
+        with pytest.raises(NotImplementedError, match="concrete"):
+            package.checkpoint(abs, concrete=concrete)
+
+
 @pytest.mark.parametrize("donated", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
 def test_a_static_argument_is_not_donated(donated):
     with pytest.raises(ValueError, match="intersect"):

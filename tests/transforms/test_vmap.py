@@ -48,6 +48,18 @@ def test_results_that_are_not_mapped():
     both(lambda ox: ox.vmap(lambda x: x + 1, in_axes=None, axis_size=3), A)
 
 
+@pytest.mark.parametrize("out_axes", [None, (None, 0)], ids=str)
+def test_results_that_are_summed_over_the_mapped_axis(out_axes):
+    def sums(package):
+        def two(x):
+            return x * 2, x[0] if out_axes is None else x
+
+        return package.vmap(two, out_axes=out_axes, sum_match=True)(np.arange(6.0).reshape(3, 2))
+
+    for got, want in zip(sums(olympus), sums(jax), strict=True):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
 def test_nested():
     both(lambda ox: ox.vmap(ox.vmap(lambda x, y: x @ y, (0, None)), (1, 0)), A, A[0])
 

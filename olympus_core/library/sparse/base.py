@@ -122,6 +122,30 @@ def over_batches(function: Callable[..., Any], count: int) -> Callable[..., Any]
     return function
 
 
+def element_batches(mat: Any, axis: int) -> tuple[int, ...]:
+    """Return the shape of an element of a sparse array that `vmap` maps along a batch axis."""
+    place = axis + mat.ndim if axis < 0 else axis
+    if not 0 <= place < mat.n_batch:
+        name = type(mat).__name__
+        raise ArgumentError(
+            f"Cannot map in_axis={axis} for {name} array with n_batch={mat.n_batch}. in_axes for "
+            f"batched {name} operations must correspond to a batch dimension."
+        )
+    return mat.shape[:place] + mat.shape[place + 1 :]
+
+
+def stacked_batches(mat: Any, axis: int, size: int) -> tuple[int, ...]:
+    """Return the shape of the sparse array of all results of a mapped function."""
+    place = axis + mat.ndim + 1 if axis < 0 else axis
+    if not 0 <= place <= mat.n_batch:
+        name = type(mat).__name__
+        raise ArgumentError(
+            f"{name}: cannot add out_axis={axis} for {name} array with n_batch={mat.n_batch}. "
+            f"{name} batch axes must be a contiguous block of leading dimensions."
+        )
+    return (*mat.shape[:place], size, *mat.shape[place:])
+
+
 def nfold_vmap(
     fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0
 ) -> Callable[..., Any]:

@@ -16,7 +16,13 @@ from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.manipulation.joining import stack
 from olympus_core.library.numpy.sorting.searching import searchsorted, where
-from olympus_core.library.sparse.base import JAXSparse, over_batches, shape_tuple
+from olympus_core.library.sparse.base import (
+    JAXSparse,
+    element_batches,
+    over_batches,
+    shape_tuple,
+    stacked_batches,
+)
 from olympus_core.library.sparse.coordinates import (
     BCOO,
     bcoo_eliminate_zeros,
@@ -31,6 +37,7 @@ from olympus_core.library.sparse.shapes import (
     bcoo_concatenate,
     bcoo_update_layout,
 )
+from olympus_core.transforms.vmappables import register_vmappable
 
 
 class BCSR(JAXSparse):
@@ -337,4 +344,25 @@ def _unflatten(static: tuple[Any, ...], children: Sequence[Any]) -> BCSR:
     return mat
 
 
+def _element(cont: Any, _: Any, mat: BCSR, axis: int | None) -> BCSR:
+    if axis is None:
+        return mat
+    shape, place = element_batches(mat, axis), axis % mat.ndim
+    parts = (cont(mat.data, place), cont(mat.indices, place), cont(mat.indptr, place))
+    return BCSR(
+        parts,
+        shape=shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
+
+
+def _stacked(cont: Any, size: Any, mat: BCSR, axis: int | None) -> BCSR:
+    place = None if axis is None else axis % (mat.ndim + 1)
+    shape = mat.shape if axis is None else stacked_batches(mat, axis, size)
+    parts = [cont(size, x, place) for x in (mat.data, mat.indices, mat.indptr)]
+    return _unflatten((shape, mat.indices_sorted, mat.unique_indices), parts)
+
+
 tree.register_node(BCSR, _flatten, _unflatten)
+register_vmappable(BCSR, int, int, _element, _stacked, None)

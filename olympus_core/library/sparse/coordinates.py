@@ -11,7 +11,6 @@ import numpy as np
 from olympus_core.base import dtypes, tree
 from olympus_core.base.errors import (
     ArgumentError,
-    ConcretizationError,
     ShapeError,
     UnsupportedError,
 )
@@ -30,7 +29,15 @@ from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import argmax, nonzero, where
 from olympus_core.library.numpy.sorting.sorting import lexsort
-from olympus_core.library.sparse.base import JAXSparse, over_batches, shape_tuple, stored_elements
+from olympus_core.library.sparse.base import (
+    JAXSparse,
+    element_batches,
+    over_batches,
+    shape_tuple,
+    stacked_batches,
+    stored_elements,
+)
+from olympus_core.transforms.vmappables import register_vmappable
 
 
 class BCOO(JAXSparse):
@@ -429,7 +436,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """Return the array with one element for each index, in order.
 
     nse: the number of elements, which may be more or less than the distinct indices; by default
-    their number, which a traced array does not allow (ConcretizationError).
+    their number, which a traced array does not allow (ArgumentError).
 
     >>> bcoo_sum_duplicates(BCOO((array([1.0, 2.0]), array([[1], [1]])), shape=(3,))).data
     Array([3.], dtype=float32)
@@ -439,7 +446,10 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     ranks, counts = over_batches(lambda i: _ranked(i, sparse), mat.n_batch)(indices)
     if nse is None:
         if isinstance(counts, Tracer):
-            raise ConcretizationError("sum_duplicates of a traced array needs nse")
+            raise ArgumentError(
+                "bcoo_sum_duplicates: nse must be specified for a traced array, in jit, vmap and "
+                "other transformations"
+            )
         nse = int(np.asarray(counts).max(initial=0))
 
     def one(data: Any, indices: Any, rank: Any) -> Any:
@@ -463,4 +473,32 @@ def _unflatten(static: tuple[Any, ...], children: Sequence[Any]) -> BCOO:
     return mat
 
 
+def _element(cont: Any, _: Any, mat: BCOO, axis: int | None) -> BCOO:
+    if axis is None:
+        return mat
+    shape = element_batches(mat, axis)
+    data, indices = full_parts(mat)
+    return BCOO(
+        (cont(data, axis % mat.ndim), cont(indices, axis % mat.ndim)),
+        shape=shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
+
+
+def _stacked(cont: Any, size: Any, mat: BCOO, axis: int | None) -> BCOO:
+    if axis is None:
+        data, indices = (cont(size, x, None) for x in (mat.data, mat.indices))
+        return _unflatten((mat.shape, mat.indices_sorted, mat.unique_indices), (data, indices))
+    shape = stacked_batches(mat, axis, size)
+    place = axis % (mat.ndim + 1)
+    return BCOO(
+        (cont(size, mat.data, place), cont(size, mat.indices, place)),
+        shape=shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
+
+
 tree.register_node(BCOO, _flatten, _unflatten)
+register_vmappable(BCOO, int, int, _element, _stacked, None)

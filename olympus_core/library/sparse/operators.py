@@ -10,16 +10,23 @@ from olympus_core.base.avals import shape_of
 from olympus_core.base.errors import ArgumentError, IndexingError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.axes import canonical_axes
+from olympus_core.library.lax.indexing import GatherDimensionNumbers
+from olympus_core.library.lax.shape import broadcast_shapes
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.dtypes.queries import result_type
+from olympus_core.library.numpy.elementwise.arithmetic import clip
 from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.shapes import broadcast_to
+from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.sparse.coordinates import BCOO, full_parts, with_data
+from olympus_core.library.sparse.gathering import bcoo_gather
 from olympus_core.library.sparse.products import (
     bcoo_dot_general,
     bcoo_multiply_dense,
     bcoo_multiply_sparse,
 )
 from olympus_core.library.sparse.shapes import (
+    bcoo_broadcast_in_dim,
     bcoo_reduce_sum,
     bcoo_reshape,
     bcoo_rev,
@@ -29,29 +36,44 @@ from olympus_core.library.sparse.shapes import (
 )
 
 
-def _matmul_numbers(lhs: Any, rhs: Any) -> Any:
-    """Return the dimension numbers of a matrix product."""
+def _matmul(lhs: Any, rhs: Any) -> Any:
+    """Return the matrix product of two arrays, of which one or both are BCOO; batches broadcast."""
+    lhs, rhs = (x if isinstance(x, BCOO) else asarray(x) for x in (lhs, rhs))
     if not lhs.ndim or not rhs.ndim:
         raise ArgumentError("matmul inputs cannot be zero-dimensional")
     contract = (lhs.ndim - 1,), (max(rhs.ndim - 2, 0),)
-    batch = min(lhs.ndim, rhs.ndim) - 2
-    if batch < 0 or max(lhs.ndim, rhs.ndim) == 2:
-        return contract, ((), ())
-    if lhs.ndim != rhs.ndim:
-        raise UnsupportedError("matmul of a BCOO array with a batch of another rank")
-    axes = tuple(range(batch))
-    return contract, (axes, axes)
+    if rhs.ndim <= 2 or lhs.ndim <= 2:
+        product = bcoo_dot_general(lhs, rhs, dimension_numbers=(contract, ((), ())))
+        if lhs.ndim == 1 or rhs.ndim <= 2:
+            return product
+        order = (*range(1, product.ndim - 1), 0, product.ndim - 1)  # the rows follow the batches
+        if isinstance(product, BCOO):
+            product = bcoo_update_layout(product, n_batch=0)
+        return product.transpose(order)
+    lhs, rhs = _broadcast_batches(lhs, rhs)
+    batch = tuple(range(lhs.ndim - 2))
+    contract = (lhs.ndim - 1,), (lhs.ndim - 2,)
+    return bcoo_dot_general(lhs, rhs, dimension_numbers=(contract, (batch, batch)))
 
 
-def _matmul(lhs: BCOO, rhs: Any) -> Any:
-    other = rhs if isinstance(rhs, BCOO) else asarray(rhs)
-    numbers = _matmul_numbers(lhs, other)
-    return bcoo_dot_general(lhs, other, dimension_numbers=numbers)
+def _broadcast_batches(lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    """Return both operands with the batch axes of their broadcast shape."""
+    batch = broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+
+    def wide(x: Any) -> Any:
+        shape = (*batch, *x.shape[-2:])
+        if x.shape == shape:
+            return x
+        if not isinstance(x, BCOO):
+            return broadcast_to(x, shape)
+        places = range(len(shape) - x.ndim, len(shape))
+        return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=places)
+
+    return wide(lhs), wide(rhs)
 
 
 def _rmatmul(rhs: BCOO, lhs: Any) -> Any:
-    other = asarray(lhs)
-    return bcoo_dot_general(other, rhs, dimension_numbers=_matmul_numbers(other, rhs))
+    return _matmul(lhs, rhs)
 
 
 def _mul(mat: BCOO, other: Any) -> BCOO:
@@ -109,8 +131,10 @@ def _getitem(mat: BCOO, index: Any) -> BCOO:
         place = next(n for n, i in enumerate(items) if i is Ellipsis)
         items[place : place + 1] = [slice(None)] * (mat.ndim - count)
     items += [slice(None)] * (mat.ndim - sum(1 for i in items if i is not None))
+    if any(not isinstance(i, slice) and i is not None and shape_of(i) for i in items):
+        return _gathered(mat, items)
     if any(i is None for i in items):
-        raise UnsupportedError("a BCOO array does not support new axes in an index")
+        return _with_new_axes(_getitem(mat, tuple([i for i in items if i is not None])), items)
     if len(items) > mat.ndim:
         raise IndexingError(f"too many indices: {len(items)} for {mat.ndim} dimensions")
     starts, ends, steps = list[int](), list[int](), list[int]()
@@ -133,6 +157,32 @@ def _getitem(mat: BCOO, index: Any) -> BCOO:
     return bcoo_squeeze(part, dimensions=dropped) if dropped else part
 
 
+def _with_new_axes(part: BCOO, items: list[Any]) -> BCOO:
+    """Return the part of an index with axes of length 1 where the index has None."""
+    kept = [i is None for i in items if i is None or isinstance(i, slice)]
+    places = [place for place, is_new in enumerate(kept) if not is_new]
+    lengths = iter(part.shape)
+    shape = [1 if is_new else next(lengths) for is_new in kept]
+    return bcoo_broadcast_in_dim(part, shape=shape, broadcast_dimensions=places)
+
+
+def _gathered(mat: BCOO, items: list[Any]) -> BCOO:
+    """Return the parts at an array of indices along one axis, besides full slices."""
+    places = [d for d, i in enumerate(items) if not isinstance(i, slice) or i != slice(None)]
+    if len(places) != 1 or any(i is None for i in items):
+        raise UnsupportedError(
+            "a BCOO array supports an array of indices only along one axis, besides full slices"
+        )
+    (axis,) = places
+    rows = asarray(items[axis])
+    size = mat.shape[axis]
+    rows = clip(where(rows < 0, rows + size, rows), 0, size - 1)
+    window = [d + (rows.ndim - 1 if d > axis else 0) for d in range(mat.ndim) if d != axis]
+    numbers = GatherDimensionNumbers(tuple(window), (axis,), (axis,))
+    sizes = [1 if d == axis else n for d, n in enumerate(mat.shape)]
+    return bcoo_gather(mat, rows[..., None], numbers, sizes)
+
+
 def _integer(item: Any, n: int) -> int:
     """Return an index from 0 to n - 1; out of bounds it is the nearest end."""
     try:
@@ -153,6 +203,8 @@ def _sum(mat: BCOO, axis: Any = None, dtype: Any = None, keepdims: bool = False)
     axes = tuple(range(mat.ndim)) if axis is None else canonical_axes(axis, mat.ndim)
     source = mat if dtype is None else mat.astype(dtype)
     total = bcoo_reduce_sum(source, axes=axes)
+    if not total.ndim:
+        return total.todense()
     if keepdims:
         raise UnsupportedError("the sum of a BCOO array does not support keepdims")
     return total

@@ -27,10 +27,12 @@ from olympus_core.library.sparse.base import over_batches
 from olympus_core.library.sparse.coordinates import (
     BCOO,
     bcoo_extract,
+    bcoo_transpose,
     full_parts,
     is_within,
     masked,
 )
+from olympus_core.library.sparse.shapes import bcoo_update_layout, shortened
 from olympus_core.transforms.vmapping import vmap
 
 DimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -131,12 +133,9 @@ def _sparse_pair(lhs: BCOO, rhs: BCOO, n: _Numbers, dtype: Any) -> BCOO:
     if lhs.n_dense or rhs.n_dense:
         raise UnsupportedError("bcoo_dot_general of two sparse arrays does not support n_dense > 0")
     n_batch = len(n.lhs_batch)
-    is_first = n.lhs_batch == n.rhs_batch == tuple(range(n_batch))
-    if not is_first or lhs.n_batch != n_batch or rhs.n_batch != n_batch:
-        raise UnsupportedError(
-            "bcoo_dot_general of two sparse arrays supports only batch axes that are all of the "
-            "batch axes of both"
-        )
+    lhs, contract = _batched(lhs, n.lhs_batch, n.lhs_contract)
+    rhs, other_contract = _batched(rhs, n.rhs_batch, n.rhs_contract)
+    n = n._replace(lhs_contract=contract, rhs_contract=other_contract)
     left, right = ([i - n_batch for i in part] for part in (n.lhs_contract, n.rhs_contract))
     rest = _free(lhs.n_sparse, left), _free(rhs.n_sparse, right)
     shapes = [[m.sparse_shape[i] for i in part] for m, part in zip((lhs, rhs), rest, strict=True)]
@@ -153,11 +152,32 @@ def _sparse_pair(lhs: BCOO, rhs: BCOO, n: _Numbers, dtype: Any) -> BCOO:
         ]
         places = concatenate(sides, axis=-1)
         places = where(meets[..., None], places, asarray(shape, places.dtype))
-        return reshape(data, -1).astype(dtype), reshape(places, (-1, len(shape)))
+        count = data.size
+        return reshape(data, count).astype(dtype), reshape(places, (count, len(shape)))
 
     parts = (*full_parts(lhs), *full_parts(rhs))
     data, indices = over_batches(one, n_batch)(*parts)
-    return BCOO((data, indices), shape=(*lhs.batch_shape, *shape))
+    result = BCOO((data, indices), shape=(*lhs.batch_shape, *shape))
+    return shortened(result, result)
+
+
+def _batched(
+    mat: BCOO, batch: Sequence[int], contract: Sequence[int]
+) -> tuple[BCOO, tuple[int, ...]]:
+    """Return an array whose batch axes are those of a product, in order, and its contracted axes.
+
+    Raises UnsupportedError if a batch axis of the product is a sparse axis.
+    """
+    if any(i >= mat.n_batch for i in batch):
+        raise UnsupportedError(
+            "bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse "
+            f"representation, and got {tuple(batch)} for n_batch={mat.n_batch}"
+        )
+    others = [i for i in range(mat.n_batch) if i not in batch]
+    order = (*batch, *others, *range(mat.n_batch, mat.ndim))
+    moved = bcoo_transpose(mat, permutation=order)
+    moved = bcoo_update_layout(moved, n_batch=len(batch))
+    return moved, tuple([order.index(i) for i in contract])
 
 
 def bcoo_dot_general(
@@ -258,7 +278,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
             best = argmax(meets, axis=1)[:, None]
             product = take_along_axis(product, best, axis=1)
             places = take_along_axis(places, best[..., None], axis=1)
-        return reshape(product, -1), reshape(places, (-1, i.shape[1]))
+        return reshape(product, product.size), reshape(places, (product.size, i.shape[1]))
 
     parts = (*full_parts(lhs), *full_parts(rhs))
     data, indices = over_batches(one, lhs.n_batch)(*parts)

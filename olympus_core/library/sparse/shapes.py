@@ -87,9 +87,7 @@ def bcoo_broadcast_in_dim(
     """
     dense = broadcast_in_dim(mat.todense(), tuple(shape), tuple(broadcast_dimensions))
     places = list(broadcast_dimensions)
-    n_batch = sum(1 for i in range(mat.n_batch)) and places[mat.n_batch - 1] + 1
-    if not mat.n_batch and mat.n_sparse:
-        n_batch = 0
+    n_batch = places[mat.n_batch] if mat.n_batch < mat.ndim else len(shape)
     ends = mat.n_batch + mat.n_sparse
     n_dense = len(shape) - places[ends] if mat.n_dense else 0
     sizes = tuple(shape)
@@ -179,10 +177,10 @@ def bcoo_reshape(
 ) -> BCOO:
     """Return the array with other sparse axes of the same size, or other batch axes.
 
-    new_sizes: the new shape, in which the batch axes have the same size together, and the dense
-    axes are equal. dimensions: an order of the axes before.
+    new_sizes: the new shape, in which the batch axes have the same size together, and so have the
+    sparse and the dense axes. dimensions: an order of the axes before.
 
-    Raises UnsupportedError for a shape that mixes batch, sparse and dense axes.
+    Raises ShapeError for a shape that mixes batch, sparse and dense axes.
 
     >>> bcoo_reshape(BCOO.fromdense(array([[0.0, 1.0]])), new_sizes=(2,)).todense()
     Array([0., 1.], dtype=float32)
@@ -192,17 +190,16 @@ def bcoo_reshape(
     sizes = list(_without_unknown(new_sizes, mat.size))
     if math.prod(sizes) != mat.size:
         raise ShapeError(f"cannot reshape an array of shape {mat.shape} to {tuple(sizes)}")
-    n_batch = _prefix(sizes, math.prod(mat.batch_shape), mat.n_batch)
+    n_batch = _prefix(sizes, math.prod(mat.batch_shape), mat.n_batch, "batch and sparse")
     rest = sizes[n_batch:]
     n_dense = mat.n_dense
-    if n_dense and tuple(rest[-n_dense:]) != mat.dense_shape:
-        raise UnsupportedError("reshape of a BCOO array with changes of its dense dimensions")
+    if n_dense:
+        n_dense = _prefix(rest[::-1], math.prod(mat.dense_shape), n_dense, "sparse and dense")
+    dense = rest[len(rest) - n_dense :]
     sparse = tuple(rest[: len(rest) - n_dense])
-    if math.prod(sparse) != math.prod(mat.sparse_shape):
-        raise UnsupportedError("reshape of a BCOO array that mixes batch and sparse dimensions")
     data, indices = full_parts(mat)
     batch = sizes[:n_batch]
-    data = reshape(data, (*batch, *data.shape[mat.n_batch :]))
+    data = reshape(data, (*batch, mat.nse, *dense))
     indices = reshape(indices, (*batch, *indices.shape[mat.n_batch :]))
     if sparse != mat.sparse_shape:
         inside = is_within(indices, mat.sparse_shape)
@@ -219,14 +216,14 @@ def _without_unknown(sizes: Sequence[int], total: int) -> Sequence[int]:
     return [total // known if n == -1 else operator.index(n) for n in sizes]
 
 
-def _prefix(sizes: Sequence[int], size: int, count: int) -> int:
-    """Return the number of first axes that have a size together; UnsupportedError if none."""
+def _prefix(sizes: Sequence[int], size: int, count: int, kinds: str) -> int:
+    """Return the number of first axes that have a size together; ShapeError if none."""
     if not count:
         return 0
     for n in range(1, len(sizes) + 1):
         if math.prod(sizes[:n]) == size:
             return n
-    raise UnsupportedError("reshape of a BCOO array that mixes batch and sparse dimensions")
+    raise ShapeError(f"bcoo_reshape: new shape cannot mix {kinds} dimensions; got {tuple(sizes)}")
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
@@ -296,10 +293,10 @@ def bcoo_slice(
     inside = all_((indices >= low) & (indices < high) & ((indices - low) % step == 0), axis=-1)
     end = np.asarray(shape[sparse], indices.dtype)
     indices = where(inside[..., None], (indices - low) // step, end)
-    return _shortened(BCOO((masked(data, inside), indices), shape=shape), mat)
+    return shortened(BCOO((masked(data, inside), indices), shape=shape), mat)
 
 
-def _shortened(part: BCOO, mat: BCOO) -> BCOO:
+def shortened(part: BCOO, mat: BCOO) -> BCOO:
     """Return a part of `mat` with no more elements than its size, if it has one of each index."""
     size = math.prod(part.sparse_shape)
     result = part
@@ -342,7 +339,7 @@ def bcoo_dynamic_slice(
         inside = all_((moved >= 0) & (moved < shape), axis=-1)
         indices = where(inside[..., None], moved, shape)
         data = masked(data, inside)
-    return _shortened(BCOO((data, indices), shape=sizes), mat)
+    return shortened(BCOO((data, indices), shape=sizes), mat)
 
 
 def bcoo_update_layout(
