@@ -131,7 +131,7 @@ def element_batches(mat: Any, axis: int) -> tuple[int, ...]:
             f"Cannot map in_axis={axis} for {name} array with n_batch={mat.n_batch}. in_axes for "
             f"batched {name} operations must correspond to a batch dimension."
         )
-    return mat.shape[:place] + mat.shape[place + 1 :]
+    return (*mat.shape[:place], *mat.shape[place + 1 :])
 
 
 def stacked_batches(mat: Any, axis: int, size: int) -> tuple[int, ...]:
