@@ -159,10 +159,10 @@ def _getitem(mat: BCOO, index: Any) -> BCOO:
 
 def _with_new_axes(part: BCOO, items: list[Any]) -> BCOO:
     """Return the part of an index with axes of length 1 where the index has None."""
-    kept = [i is None for i in items if i is None or isinstance(i, slice)]
-    places = [place for place, is_new in enumerate(kept) if not is_new]
+    are_new = [i is None for i in items if i is None or isinstance(i, slice)]
+    places = [place for place, is_new in enumerate(are_new) if not is_new]
     lengths = iter(part.shape)
-    shape = [1 if is_new else next(lengths) for is_new in kept]
+    shape = [1 if is_new else next(lengths) for is_new in are_new]
     return bcoo_broadcast_in_dim(part, shape=shape, broadcast_dimensions=places)
 
 
