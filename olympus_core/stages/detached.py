@@ -53,7 +53,7 @@ def compile_files(request: CompileRequest) -> tuple[CompiledFiles, DetachedFigur
     """Compile the program of a request for the CPU, and inspect the result.
 
     The inspection is None if it needs the numbers of iterations of loops, which only the lowered
-    program has.
+    program has. No other thread may trace or lower a program meanwhile.
 
     Raises:
       CompileError: the compiler fails.
@@ -64,7 +64,8 @@ def compile_files(request: CompileRequest) -> tuple[CompiledFiles, DetachedFigur
     >>> files.executable == jit(f).lower(1.0).compile().serialize()
     True
     """
-    executable = xla.compile(request.module, xla.Target("cpu"), request.options)
+    target = xla.Target("cpu")
+    executable = xla.compile(request.module, target, request.options, reuses_context=True)
     serialized = executable.serialize()
     executable.read_from(serialized)
     files = CompiledFiles(
