@@ -20,6 +20,7 @@ from olympus.artifact import COMPILERS, Host, compiler_versions
 from olympus.files import remember_types
 from olympus.stages import driver_digest
 from olympus_cli.builder.freshness.inputs import importable_names
+from olympus_cli.builder.freshness.recording import prepare_recording
 from olympus_cli.builder.manifest import Manifest
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.faults.user_modules import mark_modules
@@ -90,6 +91,7 @@ def prepare_workers() -> None:
         lowered.cost()
         lowered.olympuspr_text()
         olympus.analysis.SourceMap.of(lowered.module, Path()).to_bytes()
+    prepare_recording()
     mark_modules()
     gc.freeze()  # a collection writes to all objects, whose pages a fork then copies
 

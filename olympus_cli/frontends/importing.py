@@ -362,14 +362,14 @@ def without_plugin_messages() -> Iterator[None]:
     if is_added:
         os.environ["JAX_PLATFORMS"] = "cpu"
     loggers = [logging.getLogger(name) for name in _PLUGIN_LOGGERS]
-    levels = [logger.level for logger in loggers]
+    states = [logger.disabled for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
+        logger.disabled = True  # a new level would clear the caches of all loggers
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        for logger, state in zip(loggers, states, strict=True):
+            logger.disabled = state
         if is_added:
             os.environ.pop("JAX_PLATFORMS", None)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import random
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -32,9 +31,9 @@ class Generators:
 
     def start(self) -> None:
         """Observe the generators of the modules that are imported now."""
-        self._observe(random)
-        if (numpy_random := sys.modules.get(_NUMPY)) is not None:
-            self._observe(numpy_random)
+        _current[:] = [self]
+        for module in _imported():
+            self._observe(module)
 
     def stop(self) -> None:
         """Put the functions of the modules back."""
@@ -48,34 +47,65 @@ class Generators:
             self._observe(importlib.import_module(module))
 
     def _observe(self, module: ModuleType) -> None:
-        for name, function in _functions(module):
+        for name, function, replacement in _replacements(module):
             self._originals.append((module, name, function))
-            replace = self._seeding if name in _SEEDING else self._drawing
-            setattr(module, name, replace(module.__name__, function))
+            setattr(module, name, replacement)
 
-    def _drawing(self, generator: str, draw: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a replacement of a function that draws from a generator."""
+    def draw(self, generator: str) -> None:
+        """Note a draw from the generator of a module."""
+        if generator not in self._seeded:
+            self._drawn()
 
-        @functools.wraps(draw)
-        def replacement(*args: Any, **options: Any) -> Any:
-            if generator not in self._seeded:
-                self._drawn()
-            return draw(*args, **options)
+    def seed(self, generator: str, seed: object) -> None:
+        """Note that the generator of a module is seeded; None is a seed by chance."""
+        if seed is None:
+            self._drawn()
+        else:
+            self._seeded.add(generator)
 
-        return replacement
 
-    def _seeding(self, generator: str, seed: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a replacement of a function that seeds a generator."""
+_current: list[Generators] = []  # also after its end, for a program that retains a replacement
 
-        @functools.wraps(seed)
-        def replacement(*args: Any, **options: Any) -> Any:
-            if next(iter((*args, *options.values())), None) is None:
-                self._drawn()
-            else:
-                self._seeded.add(generator)
-            return seed(*args, **options)
 
-        return replacement
+def prepare_generators() -> None:
+    """Make the replacements, which are then those of all processes forked from this one."""
+    for module in _imported():
+        _replacements(module)
+
+
+def _imported() -> list[ModuleType]:
+    return [sys.modules[name] for name in ("random", _NUMPY) if name in sys.modules]
+
+
+@functools.cache
+def _replacements(module: ModuleType) -> tuple[tuple[str, Any, Any], ...]:
+    """Return the name of each function of a shared generator, the function, its replacement."""
+    return tuple(
+        (name, function, (_seeding if name in _SEEDING else _drawing)(module.__name__, function))
+        for name, function in _functions(module)
+    )
+
+
+def _drawing(generator: str, draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of a function that draws from a generator."""
+
+    @functools.wraps(draw)
+    def replacement(*args: Any, **options: Any) -> Any:
+        _current[0].draw(generator)
+        return draw(*args, **options)
+
+    return replacement
+
+
+def _seeding(generator: str, seed: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of a function that seeds a generator."""
+
+    @functools.wraps(seed)
+    def replacement(*args: Any, **options: Any) -> Any:
+        _current[0].seed(generator, next(iter((*args, *options.values())), None))
+        return seed(*args, **options)
+
+    return replacement
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:

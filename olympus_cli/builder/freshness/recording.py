@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
+from olympus_cli.builder.freshness.generators import prepare_generators
 from olympus_cli.builder.freshness.recorder import Recorder
 from olympus_cli.builder.freshness.replacements import replacements
 
 _active: list[Recorder] = []
+_last: list[Recorder] = []  # also after its recording, for a program that retains a replacement
 
 
 @functools.cache
@@ -29,19 +31,32 @@ def _install() -> None:
     sys.addaudithook(audit)
 
 
+@functools.cache
+def _replacements() -> tuple[tuple[Any, str, Any], ...]:
+    return tuple(replacements(lambda: _last[0]))
+
+
+def prepare_recording() -> None:
+    """Make the replacements, which are then those of all processes forked from this one."""
+    _replacements()
+    prepare_generators()
+
+
 @contextmanager
 def recording(ignored: str) -> Iterator[Recorder]:
     """A context in which a program's reads are recorded, except of files below `ignored`."""
     _install()
     recorder = Recorder(ignored)
-    with ExitStack() as stack:
-        for place, name, replacement in replacements(recorder):
-            stack.callback(setattr, place, name, getattr(place, name))
-            setattr(place, name, replacement)
+    _last[:] = [recorder]
+    originals = [(place, name, getattr(place, name)) for place, name, _ in _replacements()]
+    try:
+        for replacement in _replacements():
+            setattr(*replacement)
         recorder.generators.start()
-        stack.callback(recorder.generators.stop)
         _active[:] = [recorder]
-        try:
-            yield recorder
-        finally:
-            _active.clear()
+        yield recorder
+    finally:
+        _active.clear()
+        recorder.generators.stop()
+        for original in reversed(originals):
+            setattr(*original)

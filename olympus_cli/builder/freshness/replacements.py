@@ -23,34 +23,41 @@ _SYSTEM_FACTS = ("getpid", "getppid", "getloadavg", "statvfs", "times")
 _PRESENT = {"localtime": 1, "gmtime": 1, "ctime": 1, "asctime": 1, "strftime": 2}
 
 
-def replacements(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
-    """Yield each replaced function: the module or class that has it, its name, the replacement."""
-    clock = functools.partial(recorder.always, CLOCK, direct=True)
-    chance = functools.partial(recorder.always, RANDOM, direct=False)
+def replacements(current: Callable[[], Recorder]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield each replaced function: the module or class that has it, its name, the replacement.
+
+    `current` returns the recorder of a call.
+    """
+
+    def always(source: str, *, direct: bool) -> Callable[[], None]:
+        return lambda: current().always(source, direct=direct)
+
+    clock = always(CLOCK, direct=True)
     for name in _CLOCKS:
         yield time, name, _noting(getattr(time, name), clock)
     for name, arguments in _PRESENT.items():
         yield time, name, _noting(getattr(time, name), clock, arguments)
-    state = functools.partial(recorder.always, SYSTEM, direct=True)
+    state = always(SYSTEM, direct=True)
     for name in _SYSTEM_FACTS:
         yield os, name, _noting(getattr(os, name), state)
     for module, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
-        yield module, name, _noting(getattr(module, name), recorder.entropy)
+        yield module, name, _noting(getattr(module, name), lambda: current().entropy())
+    chance = always(RANDOM, direct=False)
     yield random.Random, "seed", _noting_self(random.Random.seed, chance)
     for name in ("getcwd", "getcwdb"):
-        yield os, name, _noting(getattr(os, name), recorder.working_directory)
+        yield os, name, _noting(getattr(os, name), lambda: current().working_directory())
     for name in ("stat", "lstat", "access"):
-        yield os, name, _with_first(getattr(os, name), recorder.status)
-    yield os, "open", _with_folder(os.open, recorder.read_in_folder)
-    yield os, "fstat", _with_first(os.fstat, recorder.status_of_opened)
-    yield builtins, "hash", _with_first(hash, recorder.hash_seed)
-    yield os, "readlink", _with_first(os.readlink, recorder.link)
+        yield os, name, _with_first(getattr(os, name), lambda path: current().status(path))
+    yield os, "open", _with_folder(os.open, lambda path, at: current().read_in_folder(path, at))
+    yield os, "fstat", _with_first(os.fstat, lambda opened: current().status_of_opened(opened))
+    yield builtins, "hash", _with_first(hash, lambda value: current().hash_seed(value))
+    yield os, "readlink", _with_first(os.readlink, lambda path: current().link(path))
     variables: Any = type(os.environ)
-    yield variables, "__getitem__", _with_second(variables.__getitem__, recorder.variable)
-    yield variables, "__setitem__", _with_second(variables.__setitem__, recorder.set_variable)
+    get, change = variables.__getitem__, variables.__setitem__
+    yield variables, "__getitem__", _with_second(get, lambda key: current().variable(key))
+    yield variables, "__setitem__", _with_second(change, lambda key: current().set_variable(key))
     for name in ("__iter__", "__len__"):
-        real = getattr(variables, name)
-        yield variables, name, _noting(real, lambda: recorder.variable(None))
+        yield variables, name, _noting(getattr(variables, name), lambda: current().variable(None))
 
 
 def _noting(

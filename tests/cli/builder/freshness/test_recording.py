@@ -73,3 +73,23 @@ def test_the_whole_environment_is_recorded_as_such(reads: dict[str, Any]) -> Non
 def test_a_relative_path_depends_on_the_working_directory(name: str, reads: dict[str, Any]) -> None:
     assert reads[name]["working_directory"] is True
     assert reads["absolute"]["working_directory"] is False
+
+
+# in a process of its own: the audit hook of a recording cannot be removed
+RETAINED = """
+import os, random, time
+from olympus_cli.builder.freshness.recording import prepare_recording, recording
+
+prepare_recording()
+before = time.time, os.stat, random.random
+with recording("/absent"):
+    retained = time.time, os.stat, random.random
+    print([one is other for one, other in zip(retained, before)])
+print((time.time, os.stat, random.random) == before)
+retained[0](), retained[1]("/"), retained[2]()
+"""
+
+
+def test_functions_are_put_back_and_a_retained_replacement_still_works() -> None:
+    ran = subprocess.run([sys.executable, "-c", RETAINED], capture_output=True, text=True, cwd=ROOT)
+    assert (ran.stdout, ran.stderr) == ("[False, False, False]\nTrue\n", "")
