@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from olympus_core.primitives import conv_tiles
 from tests.primitives.case import as_plain
 
 NHWC = ("NHWC", "HWIO", "NHWC")
@@ -136,6 +137,12 @@ CONVS = {
         {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "float64",
     ),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of tiles are a gain only for more products than a test should compute."""
+    monkeypatch.setattr(conv_tiles, "_LEAST_PRODUCTS_OF_ARGUMENTS", 0)
 
 
 def gradients(framework: Any, conv: Conv) -> Any:
