@@ -183,6 +183,12 @@ class ShapedArray:
             return self
         return shaped(self.shape, self.dtype, False, self.vma, self.explicit, self.on_host)
 
+    def to_tangent_aval(self) -> ShapedArray:
+        """Return the type of tangents: of dtype float0 for integers and bools."""
+        if dtypes.kind(self.dtype) in "fcV":
+            return self
+        return shaped(self.shape, dtypes.float0)
+
     def without_sharding(self) -> ShapedArray:
         """Return the same type, without a sharding along explicit axes."""
         if self.explicit is None:

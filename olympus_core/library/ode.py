@@ -368,7 +368,7 @@ def odeint(
     The result is y0's tree, with a new first axis for the times. It has reverse derivatives in y0,
     t, args and the values that `func` closes over, which solve the adjoint equation.
 
-    Raises DTypeError for args that are not arrays, or times that are not floats.
+    Raises DTypeError for args that are not arrays, or times or a y0 that are not floats.
 
     >>> odeint(lambda y, t: -y, array(1.0), array([0.0, 1.0, 2.0]))
     Array([1.        , 0.36787933, 0.13533524], dtype=float32)
@@ -383,6 +383,9 @@ def odeint(
     if dtypes.kind(times.dtype) != "f":
         raise DTypeError(f"t must be an array of floats, but got {times.dtype.name}")
     start = tree.map(asarray, y0)
+    for leaf in tree.leaves(start):
+        if dtypes.kind(leaf.dtype) not in "fc":
+            raise DTypeError(f"y0 must be arrays of floats, but got {leaf.dtype.name}")
     operands = tree.map(asarray, args)
     converted, consts = closure_convert(func, start, times[0], *operands)
     limits = _Limits(rtol, atol, mxstep, hmax)

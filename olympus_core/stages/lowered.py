@@ -210,13 +210,13 @@ class Lowered(Stage):
         The object of the runtime has the methods `as_hlo_text`, `as_hlo_dot_graph` and
         `as_serialized_hlo_module_proto`.
 
-        Raises UsageError for a dialect other than "stablehlo" and "hlo".
+        Raises OptionError for a dialect other than "stablehlo" and "hlo".
         """
         if dialect in (None, "stablehlo"):
             return self.module
         if dialect == "hlo":
             return xla.computation(self.module)
-        raise UsageError(f"compiler_ir needs the dialect stablehlo or hlo, and got {dialect!r:.80}")
+        raise OptionError(f"compiler_ir: unknown dialect {dialect!r:.60}, not stablehlo or hlo")
 
     def bytecode(self, version: str | None = None) -> bytes:
         """Return the program as a portable StableHLO artifact, which other versions of XLA read.

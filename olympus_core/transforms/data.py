@@ -6,11 +6,24 @@ is part of the structure, which creates the array again when it is filled with l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core.base import dtypes, tree
+
+#: the types of arrays of keys, whose leaf has one more axis than they have, for the words of a key
+key_types: list[type] = []
+
+
+def word_axes(value: Any, leaves: Sequence[Any]) -> list[int]:
+    """Return 1 for each leaf that has the words of an array of keys, and 0 for the others."""
+    if not key_types or not any(getattr(x, "dtype", None) == np.uint32 for x in leaves):
+        return [0] * len(leaves)
+    types = tuple(key_types)
+    parts = tree.leaves(value, is_leaf=lambda x: isinstance(x, types))
+    return [int(isinstance(x, types)) for x in parts]
 
 
 class _Float0:

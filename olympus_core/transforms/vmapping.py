@@ -17,7 +17,7 @@ from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms import references, vmappables
 from olympus_core.transforms.batching import batch_flat, place_axis
-from olympus_core.transforms.data import is_float0, paths
+from olympus_core.transforms.data import is_float0, paths, word_axes
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
 _P = ParamSpec("_P")
@@ -106,9 +106,12 @@ def vmap(
         outs, out_dims = batch_flat(flat, batched, leaves, dims, what)
         result_tree = out_trees[-1]
         result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
+        words = word_axes(result_tree.unflatten(outs), outs)
         stacked: _R = result_tree.unflatten(
-            _placed(fun, x, d, w, batched, (result_tree, i), sum_match)
-            for i, (x, d, w) in enumerate(zip(outs, out_dims, result_axes, strict=True))
+            _placed(fun, x, d, axis, batched, (result_tree, i), sum_match, n)
+            for i, (x, d, axis, n) in enumerate(
+                zip(outs, out_dims, result_axes, words, strict=True)
+            )
         )
         return stacked
 
@@ -175,20 +178,22 @@ def _dims(
         )
     dims = _prefix_axes("in_axes", in_axes, args) + [0] * tree.structure(kwargs).num_leaves
     axes: list[int | None] = []
-    for name, x, d in zip(names, leaves, dims, strict=True):
+    words = word_axes((args, kwargs), leaves)
+    for name, x, d, w in zip(names, leaves, dims, words, strict=True):
         if d is None:
             axes.append(None)
             continue
         check_arrays("vmap", fun, [name], [x], hint=_UNMAPPED)
         aval = get_aval(x)
-        if not -aval.ndim <= d < aval.ndim:
+        rank = aval.ndim - w
+        if not -rank <= d < rank:
             raise TransformError(
                 f"vmap was requested to map its argument along axis {d}, which implies that its "
-                f"rank should be at least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its "
-                f"shape is {aval.shape}): it is {name} of '{function_name(fun)}'",
+                f"rank should be at least {d + 1 if d >= 0 else -d}, but is only {rank} (its shape "
+                f"is {aval.shape[:rank]}): it is {name} of '{function_name(fun)}'",
                 hint=_UNMAPPED,
             )
-        axes.append(d % aval.ndim)
+        axes.append(d % rank)
     return axes
 
 
@@ -273,10 +278,12 @@ def _placed(
     batched: Batched,
     place: tuple[tree.PyTreeDef, int],
     sum_match: bool,
+    words: int,
 ) -> Any:
     """Return a result with its mapped axis at `axis`; `place` is its tree and its index there.
 
-    `sum_match` sums over the mapped axis for an `axis` of None.
+    `sum_match` sums over the mapped axis for an `axis` of None.  `words` is the number of last axes
+    that the axes of the result do not include.
     """
     if axis is None:
         if dim is not None and sum_match:
@@ -287,7 +294,7 @@ def _placed(
                 f"on axis {dim}: the result of '{function_name(fun)}' differs from index to index"
             )
         return x
-    rank = get_aval(x).ndim + (dim is None)
+    rank = get_aval(x).ndim + (dim is None) - words
     if not -rank <= axis < rank:
         raise TransformError(
             f"axis {axis} is out of bounds for array of dimension {rank}: it is "

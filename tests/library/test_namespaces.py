@@ -85,6 +85,11 @@ def test_types_of_arrays(ox):
     assert aval != ox.core.ShapedArray((2, 3), np.float32)
     assert repr(aval) == "ShapedArray(float32[2,3], weak_type=True)"
     assert str(aval.strip_weak_type()) == "float32[2,3]"
+    integers = [n.core.ShapedArray((2, 3), np.dtype("int32")) for n in (ox, jax)]
+    assert [str(t.to_tangent_aval()) for t in (aval, *integers)] == [
+        str(aval),
+        *["float0[2,3]"] * 2,
+    ]
     assert aval.str_short() == "float32[2,3]"
     assert isinstance(aval, ox.core.AbstractValue)
     assert ox.typeof(np.ones((2, 3), np.float32)) == aval.strip_weak_type()

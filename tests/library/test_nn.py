@@ -209,6 +209,12 @@ def test_logsumexp() -> None:
     check(rows[:2], jit=False)
 
 
+def test_the_number_of_classes_may_be_a_concrete_array() -> None:
+    for package in (ox, jax):
+        count = package.numpy.asarray(3)
+        assert package.nn.one_hot(np.asarray([0, 2]), count).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
 def test_one_hot_and_standardize() -> None:
     rows = [
         nn("one_hot", np.asarray([0, 2, 5, -1]), 4),

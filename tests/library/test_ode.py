@@ -68,6 +68,8 @@ def test_errors() -> None:
         odeint(lambda y, t, a: y, 1.0, TIMES, "text")
     with pytest.raises(TypeError, match="t must be an array of floats"):
         odeint(lambda y, t: y, 1.0, np.arange(3))
+    with pytest.raises(TypeError, match="y0 must be arrays of floats"):
+        odeint(lambda y, t: y, 1, TIMES)
 
 
 def test_steps_of_a_solution() -> None:

@@ -225,6 +225,14 @@ def test_typed_keys_and_raw_keys_give_the_same_draws() -> None:
     assert not bool(folded == second)
 
 
+def test_chosen_indices_have_the_default_integer_dtype() -> None:
+    p = np.asarray([0.2, 0.3, 0.5])
+    with ox.enable_x64(True), jax.enable_x64(True):
+        chosen = [n.random.choice(n.random.key(0), 3, (4,), p=p) for n in (ox, jax)]
+    assert chosen[0].dtype == chosen[1].dtype == np.int64
+    np.testing.assert_array_equal(chosen[0], np.asarray(chosen[1]))
+
+
 def test_typed_keys_are_indexed_as_an_array_of_keys() -> None:
     keys = ox.random.split(ox.random.key(0), (4, 3))
     words = np.asarray(ox.random.key_data(keys))

@@ -87,6 +87,34 @@ def test_random_keys_are_mapped():
     both(build)
 
 
+@pytest.mark.parametrize(("in_axis", "out_axis"), [(0, 0), (1, 0), (-1, 1), (-2, -1), (0, -2)])
+def test_axes_of_keys_do_not_include_their_words(in_axis, out_axis):
+    def words(package):
+        keys = package.random.split(package.random.key(3), (2, 3))
+        mapped = package.vmap(lambda k: (k, k.shape[0]), in_axes=in_axis, out_axes=(out_axis, None))
+        result, length = mapped(keys)
+        return length, package.random.key_data(result)
+
+    (length, got), (other_length, want) = words(olympus), words(jax)
+    assert length == other_length
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("package", [jax, olympus], ids=lambda p: p.__name__)
+def test_axes_that_keys_do_not_have(package):
+    key, keys = package.random.key(3), package.random.split(package.random.key(3), (2, 3))
+    with pytest.raises(ValueError, match=r"map its argument along axis 0.* is only 0"):
+        package.vmap(lambda k: k)(key)
+    with pytest.raises(ValueError, match=r"map its argument along axis -3.* is only 2"):
+        package.vmap(lambda k: k, in_axes=-3)(keys)
+    with pytest.raises(ValueError, match="axis 2 is out of bounds for array of dimension 2"):
+        package.vmap(lambda k: k, out_axes=2)(keys)
+    with pytest.raises((ValueError, IndexError)):  # JAX's message names no axis
+        package.lax.scan(lambda c, k: (c, k), 0, key)
+    with pytest.raises(TypeError, match="equal"):
+        _ = key == 1
+
+
 class Scale:
     factor = 2.0
 

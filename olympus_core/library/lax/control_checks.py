@@ -112,7 +112,9 @@ def check_unroll(name: str, unroll: Any) -> None:
 
 def scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | None) -> int:
     """Return the length of a loop over the leading axes of arrays; raise ShapeError for others."""
+    words = data.word_axes(xs_tree.unflatten(x_leaves), x_leaves)
     shapes = [get_aval(x).shape for x in x_leaves]
+    shapes = [s[: len(s) - w] for s, w in zip(shapes, words, strict=True)]
     for path, x, shape in zip(data.paths(xs_tree), x_leaves, shapes, strict=True):
         if not shape:
             raise ShapeError(

@@ -44,7 +44,8 @@ def one_hot(
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    return _one_hot(host_indices(x), num_classes=num_classes, dtype=dtype, axis=axis)
+    count = dimension(num_classes) if isinstance(num_classes, Array) else num_classes
+    return _one_hot(host_indices(x), num_classes=count, dtype=dtype, axis=axis)
 
 
 @composite(static_argnames=("num_classes", "dtype", "axis"))

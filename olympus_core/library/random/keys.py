@@ -46,6 +46,7 @@ from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
 from olympus_core.library.structural import key_classes, structural
 from olympus_core.placement.sharding import NamedSharding
+from olympus_core.transforms import data
 
 if TYPE_CHECKING:
     from olympus_core.library.explicit import OutSharding
@@ -325,9 +326,11 @@ class KeyArray:
         return _KeysAt(self)
 
     def __eq__(self, other: object) -> Any:
-        if not isinstance(other, KeyArray):
-            return NotImplemented
-        return _equal(self, other)
+        if isinstance(other, KeyArray):
+            return _equal(self, other)
+        if isinstance(other, (Array, np.ndarray, np.generic, bool, int, float, complex)):
+            raise DTypeError(f"equal compares keys with keys, and got {get_aval(other)}")
+        return NotImplemented
 
     def __ne__(self, other: object) -> Any:
         same = self.__eq__(other)
@@ -446,6 +449,7 @@ for _operator, _function in _OPERATORS.items():
     setattr(KeyArray, _operator, _refused(_function))
 key_classes.append(KeyArray)
 tree.key_class = KeyArray
+data.key_types.append(KeyArray)
 register_visible_type(KeyArray)
 tree.register_node(
     KeyArray,

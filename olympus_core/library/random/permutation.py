@@ -166,7 +166,7 @@ def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: st
 def _by_inversion(key: Any, p: Any, shape: Shape) -> Array:
     total = cumsum(p)
     u = 1 - unit_floats(key, shape, get_aval(p).dtype)
-    return searchsorted(total, total[-1] * u)
+    return convert(searchsorted(total, total[-1] * u), dtypes.default_dtype("i"))
 
 
 @composite(static_argnames=("draws", "mode"))
