@@ -1,7 +1,8 @@
 """Fields of many Protocol Buffers messages, read together as arrays.
 
 A module of XLA's has tens of thousands of instructions. NumPy reads one field of all messages at
-each step, which takes a tenth of the time of reading each message separately.
+each step, which takes a tenth of the time of reading each message separately. A few messages are
+read separately.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from olympus_core.xla.proto.wire import BYTES, FIXED32, FIXED64, LONGEST, VARINT, damaged
+from olympus_core.xla.proto.wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    LONGEST,
+    VARINT,
+    damaged,
+    signed_integer,
+    varint,
+)
 
 Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 _Bytes = npt.NDArray[np.uint8]
+_Row = Ints | int
+_FEW = 32  # messages that take longer as arrays than one by one
 _NUMBERS = (1 << 61) - 1  # the bits of a 64-bit number without those of the wire type
 _IS_WIRE_TYPE = np.isin(np.arange(8), (VARINT, FIXED64, BYTES, FIXED32))  # by wire type
 _MAX_FIELDS = 64  # fields of each message that are read; few messages have more
@@ -37,8 +49,8 @@ class Column(NamedTuple):
     value: Ints
     kind: Ints
 
-    def keep(self, rows: Ints, tag: Ints, begin: Ints, end: Ints, value: Ints, kind: Ints) -> None:
-        """Note an occurrence in some messages."""
+    def keep(self, rows: _Row, tag: _Row, begin: _Row, end: _Row, value: _Row, kind: _Row) -> None:
+        """Note an occurrence in one message or in some."""
         self.times[rows] += 1
         self.tag[rows], self.begin[rows], self.end[rows] = tag, begin, end
         self.value[rows], self.kind[rows] = value, kind
@@ -62,7 +74,15 @@ class Columns:
     def __init__(self, data: bytes, begins: Ints, ends: Ints, numbers: Iterable[int]) -> None:
         self._columns = {number: _empty(len(begins)) for number in numbers}
         rows = np.flatnonzero(begins < ends)
-        self.long = self._walk(np.frombuffer(data + _PAD, np.uint8), rows, begins[rows], ends[rows])
+        if len(rows) <= _FEW:
+            self.long = rows[:0]
+            for row, begin, end in zip(
+                rows.tolist(), begins[rows].tolist(), ends[rows].tolist(), strict=True
+            ):
+                self._read(data, row, begin, end)
+        else:
+            bytes_ = np.frombuffer(data + _PAD, np.uint8)
+            self.long = self._walk(bytes_, rows, begins[rows], ends[rows])
 
     @classmethod
     def of(cls, messages: Sequence[bytes], numbers: Iterable[int]) -> tuple[bytes, Columns]:
@@ -73,6 +93,27 @@ class Columns:
 
     def __getitem__(self, number: int) -> Column:
         return self._columns[number]
+
+    def _read(self, data: bytes, row: int, at: int, end: int) -> None:
+        """Read all fields of one message."""
+        while at < end:
+            tag, content = varint(data, at)
+            number, kind = tag >> 3, tag & 7
+            if not number:
+                raise damaged("it has a field without a number")
+            value, begin, after = 0, content, content + (8 if kind == FIXED64 else 4)
+            if kind == VARINT:
+                value, after = varint(data, content)
+            elif kind == BYTES:
+                value, begin = varint(data, content)
+                after = begin + value
+            elif kind not in (FIXED64, FIXED32):
+                raise damaged(f"it has a field of the wire type {kind}")
+            if after > end:
+                raise damaged("it is cut off")
+            if (column := self._columns.get(number)) is not None:
+                column.keep(row, at, begin, after, signed_integer(value), kind)
+            at = after
 
     def _walk(self, data: _Bytes, rows: Ints, at: Ints, end: Ints) -> Ints:
         """Read a field of every message that has one more, until few have; those are returned."""

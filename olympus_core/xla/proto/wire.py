@@ -100,7 +100,7 @@ class Message:
         values: list[int] = []
         for value in elements:
             if isinstance(value, int):
-                values.append(_signed(value))
+                values.append(signed_integer(value))
             else:
                 values.extend(_packed(value))
         return tuple(values)
@@ -147,7 +147,8 @@ class Message:
         return [Message(value) for value in self.raws(number)]
 
 
-def _signed(value: int) -> int:
+def signed_integer(value: int) -> int:
+    """Return a number of 64 bits as a signed one."""
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -175,7 +176,7 @@ def _packed(data: bytes | memoryview) -> list[int]:
         value, at = data[at], at + 1
         if value > 0x7F:
             value, at = varint(data, at - 1)
-            value = _signed(value)
+            value = signed_integer(value)
         values.append(value)
     return values
 

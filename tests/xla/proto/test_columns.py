@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from olympus_core.analysis.memory.memory import memory_of
 from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.proto import columns as columns_module
 from olympus_core.xla.proto.columns import Columns, Ints, packed
 from olympus_core.xla.proto.wire import BYTES, Message, field
 from tests.marks import needs_gpu_compiler
@@ -67,6 +69,13 @@ def places(parts: Sequence[bytes]) -> tuple[Ints, Ints]:
 
 
 def check_columns(messages: Sequence[bytes]) -> None:
+    """Check the columns of messages that are read one by one, and of those read together."""
+    for few in (len(messages), 0):
+        with patch.object(columns_module, "_FEW", few):
+            check_columns_read_once(messages)
+
+
+def check_columns_read_once(messages: Sequence[bytes]) -> None:
     single, data = read_one_by_one(messages), b"".join(messages)
     begins, ends = places(messages)
     if single is None:
@@ -106,7 +115,8 @@ def test_columns_are_damaged_if_a_single_message_is(
     check_columns([*messages[:row], bytes(changed[:length]), *messages[row + 1 :]])
 
 
-def test_messages_of_many_fields_are_listed_as_long() -> None:
+def test_messages_of_many_fields_are_listed_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "_FEW", 0)
     columns = Columns(
         field(1, b"x") * 65 + field(1, b"y"), np.array([0, 65 * 3]), np.array([65 * 3, 66 * 3]), [1]
     )
