@@ -6,6 +6,7 @@ import functools
 import importlib
 import linecache
 import types
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -63,6 +64,55 @@ def test_serialized_shardings(jx: Any) -> None:
     again = sharding.get_serialized_proto_from_hlo_sharding(tiled)
     assert sharding.get_hlo_sharding_from_serialized_proto(again) == tiled
     assert "devices=[2]" in str(tiled)
+
+
+def gspmd(jx: Any, dims: int) -> Any:
+    """Return XLA's sharding of the rows of an array on two devices."""
+    devices = np.array(jx.devices()[:2])
+    named = part(jx, "sharding").NamedSharding(
+        part(jx, "sharding").Mesh(devices, ("x",)), part(jx, "sharding").PartitionSpec("x")
+    )
+    xla = named._to_xla_hlo_sharding(dims)
+    return named, part(jx, "extend.sharding").GSPMDSharding(jx.devices()[:2], xla)
+
+
+GSPMD: list[Callable[[Any, Any, Any], Any]] = [
+    lambda jx, named, x: repr(x),
+    lambda jx, named, x: repr(x.with_memory_kind("pinned_host")),
+    lambda jx, named, x: repr(type(x).get_replicated(jx.devices()[:2])),
+    lambda jx, named, x: x == gspmd(jx, 2)[1],
+    lambda jx, named, x: hash(x) == hash(gspmd(jx, 2)[1]),
+    lambda jx, named, x: [x == other for other in (named, gspmd(jx, 1)[1], None)],
+    lambda jx, named, x: [x.is_fully_replicated, x.num_devices, x.memory_kind],
+    lambda jx, named, x: type(x).get_replicated(jx.devices()[:2]).is_fully_replicated,
+    lambda jx, named, x: [x.is_equivalent_to(named, 2), named.is_equivalent_to(x, 2)],
+    lambda jx, named, x: x.shard_shape((4, 3)),
+    lambda jx, named, x: str(x.devices_indices_map((4, 3))),
+    lambda jx, named, x: str(x._to_xla_hlo_sharding(2)),
+    lambda jx, named, x: repr(jx.device_put(np.ones((4, 3)), x).sharding),
+    lambda jx, named, x: repr(jx.jit(jx.numpy.sin, in_shardings=x)(np.ones((4, 3))).sharding),
+    lambda jx, named, x: repr(jx.jit(jx.numpy.sin, out_shardings=x)(np.ones((4, 3))).sharding),
+    lambda jx, named, x: [
+        s.data.shape for s in jx.device_put(np.ones((4, 3)), x).addressable_shards
+    ],
+]
+
+
+@pytest.mark.parametrize("read", GSPMD, ids=range(len(GSPMD)))
+def test_shardings_in_the_form_of_xla(read: Callable[[Any, Any, Any], Any]) -> None:
+    assert read(ox, *gspmd(ox, 2)) == read(jax, *gspmd(jax, 2))
+
+
+def test_wrong_shardings_in_the_form_of_xla() -> None:
+    _, rows = gspmd(ox, 2)
+    with pytest.raises(ValueError, match="has 3 elements, .* cannot cut into 2"):
+        rows.shard_shape((3, 3))
+    with pytest.raises(ValueError, match="is for arrays of 2 dimensions, not of 1"):
+        ox.device_put(np.ones(4), rows)
+    with pytest.raises(ValueError, match="Got memory kind: disk"):
+        rows.with_memory_kind("disk")
+    with pytest.raises(TypeError, match="needs an OpSharding or an HloSharding, and got None"):
+        type(rows)(ox.devices()[:2], None)
 
 
 @BOTH

@@ -103,8 +103,8 @@ def _op_sharding(tiling: Tiling) -> Any:
 def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequence[Any]) -> Any:
     """Return the sharding that the compiler gave an array of `ndim` dimensions.
 
-    It uses the first mesh of `like` that has these devices and whose axes describe it, if there is
-    one.
+    It uses the first mesh of `like` that has these devices and whose axes describe it, or else the
+    first equal sharding without a mesh, if there is one.
     """
     tiling = tiling_of(proto, ndim, len(devices))
     meshes = [getattr(s, "mesh", None) for s in like]
@@ -119,7 +119,18 @@ def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequ
         return tiled
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
+    for own in like:
+        if isinstance(own, TiledSharding) and _has_tiling(own, tiling, tuple(devices)):
+            return own
     return TiledSharding(tuple(devices), tiling)
+
+
+def _has_tiling(sharding: Sharding, tiling: Tiling, devices: tuple[Any, ...]) -> bool:
+    """Return True for a sharding on these devices that splits arrays in the same way."""
+    try:
+        return sharding.devices == devices and sharding.tiling(len(tiling.counts)) == tiling
+    except ShardingError:  # it is for arrays of another rank
+        return False
 
 
 def tiling_of(proto: Any, ndim: int, count: int) -> Tiling:
