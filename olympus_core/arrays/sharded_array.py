@@ -234,7 +234,7 @@ def make_array_from_callback(
         return keys
     kinds = {part.dtype for part in parts.values()}
     if len(kinds) > 1:
-        raise ShardingError(f"{name} got parts of dtypes {_listed(kinds)}")
+        raise _dtypes_error(name, kinds)
     part_aval = get_aval(next(iter(parts.values())))
     aval = part_aval.update(shape=shape)
     buffers = [
@@ -309,17 +309,22 @@ def make_array_from_single_device_arrays(
         return keys
     for x in arrays:
         if not isinstance(x, DeviceArray) or len(x.devices()) != 1:
-            raise ShardingError(f"{name} needs arrays of one device each, and got {x!r:.80}")
+            shards = len(x.addressable_shards) if isinstance(x, DeviceArray) else 0
+            raise ShardingError(
+                f"{name}: the input arrays must have one shard each. An argument array had "
+                f"{shards} shard(s): {x!r:.80}"
+            )
         by_device[next(iter(x.devices()))] = x
     if set(by_device) != sharding.device_set or len(arrays) != sharding.num_devices:
         raise ShardingError(
-            f"{name} needs one array for each device of {sharding!r}, which must be from distinct "
-            f"devices, and got {len(arrays)} on devices {_listed(d.id for d in by_device)} "
-            f"(Expected {sharding.num_devices} per-device arrays)"
+            f"Expected {sharding.num_devices} per-device arrays (this is how many devices are "
+            f"addressable by the sharding), but got {len(arrays)} on devices "
+            f"{_listed(d.id for d in by_device)}: in {name} the input arrays must be from distinct "
+            f"devices of {sharding!r}"
         )
     kinds = {x.aval.dtype for x in arrays}
     if len(kinds) > 1 or (dtype is not None and dtypes.dtype(dtype) not in kinds):
-        raise ShardingError(f"{name} got arrays of dtypes {_listed(kinds)}")
+        raise _dtypes_error(name, kinds)
     shard_shape = sharding.shard_shape(shape)
     for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):
         _check_part(name, index, by_device[device], shard_shape)
@@ -335,10 +340,17 @@ def _checked_sharding(caller: str, sharding: Any) -> Sharding:
     sharding = without_layout(sharding, f"the sharding of {caller}", is_concrete=True)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
-            f"{caller} needs a sharding, and got {sharding!r:.80}",
+            f"{caller} needs a sharding: sharding should be an instance of `Sharding`. Got "
+            f"{sharding!r:.80} of type {type(sharding)}",
             hint="pass NamedSharding(mesh, P(...)) or SingleDeviceSharding(device)",
         )
     return sharding
+
+
+def _dtypes_error(caller: str, kinds: Any) -> ShardingError:
+    return ShardingError(
+        f"Input buffers to `Array` must have matching dtypes: {caller} got {_listed(kinds)}"
+    )
 
 
 def _check_part(caller: str, index: Index, part: Any, expected_shape: tuple[int, ...]) -> None:

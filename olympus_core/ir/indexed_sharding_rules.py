@@ -26,7 +26,13 @@ _OUT = "pass the sharding of the result as out_sharding="
 
 
 def _reshape_error(x: ShapedArray, shape: Shape) -> ShardingTypeError:
-    return ambiguous(f"This reshape to {shape} is not supported", [x], _OUT)
+    return ambiguous(
+        "This reshape is not supported. Please specify the sharding of the output via the "
+        f"`out_sharding` argument of lax.reshape. Got operand type: {x.long_name()}, new sizes: "
+        f"{shape}",
+        [x],
+        _OUT,
+    )
 
 
 def reshaped_spec(x: ShapedArray, shape: Shape, is_permuted: bool) -> Spec:
@@ -114,15 +120,15 @@ def product(avals: Avals, dimension_numbers: Any) -> Spec:
         pairs = list(zip(one, other, strict=True))
         if any(a is not None and b is not None and a != b for a, b in pairs):
             raise ambiguous(
-                f"dot_general requires {what} dimensions to have consistent sharding, got "
-                f"{tuple(one)} and {tuple(other)}",
+                f"dot_general requires lhs {what} dimensions and rhs {what} dimensions to have the "
+                f"consistent sharding, got {tuple(one)} and {tuple(other)}",
                 avals,
             )
         if what == "contracting" and any(a is not None and b is not None for a, b in pairs):
             raise ambiguous(
                 "Contracting dimensions are sharded and it is ambiguous how the output should be "
                 "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
-                f"{tuple(one)} and {tuple(other)}",
+                f"lhs_contracting_spec={tuple(one)} and rhs_contracting_spec={tuple(other)}",
                 avals,
                 _OUT,
             )
@@ -161,7 +167,8 @@ def gathered(avals: Avals, outs: Avals, dims: Any, sizes: Shape) -> Spec:
     if not resolves:
         raise ambiguous(
             "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
-            "indexing as out sharding could not be resolved unambiguously",
+            "indexing as out sharding could not be resolved unambiguously (or would require "
+            "collectives on inputs)",
             avals,
             _OUT,
         )
@@ -212,7 +219,8 @@ def scattered(avals: Avals, dims: Any) -> Spec:
     if not resolves:
         raise ambiguous(
             "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
-            "scatter update as out sharding could not be resolved unambiguously",
+            "scatter update as out sharding could not be resolved unambiguously (or would require "
+            "collectives on inputs)",
             avals,
             _OUT,
         )

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 Spec = tuple[Any, ...]
 Specs = Sequence[Spec]
 Avals = Sequence["ShapedArray"]
+#: the messages for operands of other shardings, by the name of the operation
+_SAME = {
+    "sort": "Arguments to sort must have equal shardings, got:",
+    "select": "select cases must have the same shardings, got",
+}
 _HINT = "reshard an operand, as by olympus.sharding.reshard(x, P(...))"
 
 
@@ -156,7 +161,8 @@ def same(name: str, avals: Avals) -> Spec:
     """Return the common spec of operands; raise ShardingTypeError if they have several."""
     specs = {spec_of(a): a for a in avals if a.explicit is not None}
     if len(specs) > 1:
-        raise ambiguous(f"{name}: All operands should have the same sharding", avals)
+        term = _SAME.get(name, f"{name}: All operands should have the same sharding. Got shardings")
+        raise ambiguous(f"{term} {', '.join(map(str, specs))}", avals)
     return next(iter(specs), (None,) * avals[0].ndim)
 
 

@@ -33,8 +33,9 @@ def reduced(aval: ShapedArray) -> frozenset[Any]:
 def refused(name: str, avals: Avals) -> AxesPair:
     """Raise UnsupportedError: the rule of operations that have none."""
     types = ", ".join([a.short_name() for a in avals])
+    kind = "unreduced" if any(map(unreduced, avals)) else "reduced"
     raise UnsupportedError(
-        f"unreduced/reduced rule for {name} is not implemented: the operands are {types}",
+        f"{kind} rule for {name} is not implemented: the operands are {types}",
         hint=_HINT,
     )
 

@@ -322,8 +322,8 @@ def _checked(
     outer_names = {axis[0] for axis in outer}
     if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
         raise ShardingError(
-            "a shard_map in the body of another needs the same mesh, and got "
-            f"{mesh} in {outer[-1].mesh}"
+            "a shard_map in the body of another needs the same mesh: The context mesh "
+            f"{outer[-1].mesh.abstract_mesh} should match the mesh passed to shard_map {mesh}"
         )
     if not isinstance(axis_names, Set):
         raise ArgumentError(
@@ -334,7 +334,10 @@ def _checked(
     names = [n for n in mesh.axis_names if n in requested]
     for name in requested:
         if name not in mesh.axis_names:
-            raise ShardingError(f"shard_map: axis_names has {name!r}, and the mesh is {mesh}")
+            raise ShardingError(
+                f"shard_map requires axis_names={frozenset(requested)} to be a subset of "
+                f"mesh.axis_names={frozenset(mesh.axis_names)}, and the mesh is {mesh}"
+            )
     manual_axes = frozenset(names) or frozenset(mesh.axis_names) - outer_names
     if twice := [n for n in mesh.axis_names if n in manual_axes and n in outer_names]:
         raise ShardingError(
@@ -411,7 +414,10 @@ def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec
 
 def _not_a_mesh(value: Any) -> ArgumentError:
     return ArgumentError(
-        f"shard_map needs a mesh, and got {value!r:.80}: the context mesh cannot be empty",
+        f"shard_map requires a `Mesh` or an `AbstractMesh` instance, but got {value!r:.80} of type "
+        f"{type(value)}"
+        if value is not None
+        else "The context mesh cannot be empty: shard_map needs a mesh, and got None",
         hint="pass olympus.make_mesh(...), or write `with olympus.set_mesh(mesh):`",
     )
 
@@ -452,18 +458,20 @@ def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what:
             )
     if len(spec) > aval.ndim:
         raise ShardingError(
-            f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
-            f"{spec} has {len(spec)}: it is too long to be compatible with the corresponding input "
-            f"value{place}"
+            f"shard_map applied to the function was given an in_specs entry which is too long to "
+            "be compatible with the corresponding input value from the function: in_specs is "
+            f"{spec} which has length {len(spec)}, but {what} is {aval.long_name()}, which has "
+            f"rank {aval.ndim}{place}"
         )
     sizes = mapping.mesh.shape
     for d, n in enumerate(aval.shape):
         count = math.prod(sizes[name] for name in spec.axes(d))
         if n % count:
             raise ShardingError(
-                f"shard_map: {what} is {aval.long_name()}, and {spec} cannot cut its dimension "
-                f"{d}, of {n} elements, into {count} equal parts: argument arrays have axis sizes "
-                f"that are not evenly divisible by the corresponding mesh axis sizes{place}"
+                "shard_map applied to the function was given argument arrays with axis sizes that "
+                f"are not evenly divisible by the corresponding mesh axis sizes: {what} is "
+                f"{aval.long_name()}, and {spec} cannot cut its dimension {d}, of {n} elements, "
+                f"into {count} equal parts{place}"
             )
 
 
@@ -522,9 +530,10 @@ def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
     aval = get_aval(x)
     if len(spec) > aval.ndim:
         raise ShardingError(
-            f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
-            f"{spec} has {len(spec)}: it is too long to be compatible with the corresponding "
-            "output value"
+            "shard_map applied to the function was given an out_specs entry which is too long to "
+            "be compatible with the corresponding output value from the function: out_specs is "
+            f"{spec} which has length {len(spec)}, but {what} is {aval.long_name()}, which has "
+            f"rank {aval.ndim}"
         )
     if not mapping.check:
         return x
@@ -534,9 +543,9 @@ def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
     if unnamed_axes := (aval.vma & mapping.manual) - named:
         axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in unnamed_axes)
         raise ShardingError(
-            f"shard_map: {what} is {aval.long_name()}, which may differ along {axes}, and its spec "
-            f"{spec} requires that it does not: the out_specs require replication which can't be "
-            "statically inferred given the mesh",
+            "shard_map applied to the function was given out_specs which require replication which "
+            f"can't be statically inferred given the mesh: {what} is {aval.long_name()}, which may "
+            f"differ along {axes}, and its spec {spec} requires that it does not",
             hint="name the axis in out_specs, reduce along it, as by lax.psum, or pass "
             "check_vma=False",
         )

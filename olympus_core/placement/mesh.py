@@ -256,7 +256,7 @@ class AnyMesh(abc.ABC):
                 there = ", ".join(map(repr, self.axis_names))
                 raise ShardingError(
                     f"{spec} names the axis {name!r}, and the mesh has {there or 'no axes'} "
-                    f"(Resource axis: {name} is not found in mesh: {self.axis_names})"
+                    f"(Resource axis: {name} of {spec} is not found in mesh: {self.axis_names})"
                     f"{source.current_location().place()}"
                 )
             if names.count(name) > 1:

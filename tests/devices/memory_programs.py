@@ -1,4 +1,4 @@
-"""Programs on arrays in the memory of the host, and transfers in traced functions."""
+"""Programs on arrays in the memory of the host, transfers in traced functions, and wrong calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from tests.devices.device_programs import Program, host, in_memory, keys, mesh, named, put, single
+from tests.devices.device_programs import (
+    Program,
+    host,
+    in_memory,
+    keys,
+    mapped,
+    mesh,
+    named,
+    put,
+    single,
+)
 
 __all__ = ["MEMORY_PROGRAMS"]
 
@@ -121,3 +131,48 @@ row("described results of jit", lambda p: str(p.m.eval_shape(
 row("keywords beside in_shardings", lambda p: p.m.jit(
     lambda x, n: x * n, in_shardings=(named(p, "x"),), static_argnames="n")(host(8), n=3),
     "pjit does not support kwargs when in_shardings is specified")  # fmt: skip
+
+
+def parts(p: Any, count: int) -> list[Any]:
+    return [p.m.device_put(host(4, 2), d) for d in p.m.devices()[:count]]
+
+
+def assembled(p: Any, arrays: Any) -> Any:
+    return p.m.make_array_from_single_device_arrays((8, 2), named(p, "x"), arrays)
+
+
+row("too long in_specs", lambda p: mapped(p, p.P("x", None, None), p.P("x")),
+    "given an in_specs entry which is too long to be compatible with the corresponding input "
+    "value from the function")  # fmt: skip
+row("too long out_specs", lambda p: mapped(p, p.P("x"), p.P("x"), lambda x: x.sum()),
+    "given an out_specs entry which is too long to be compatible with the corresponding output "
+    "value from the function")  # fmt: skip
+row("uneven in_specs", lambda p: mapped(p, p.P(None, "y"), p.P("x")),
+    "was given argument arrays with axis sizes that are not evenly divisible by the corresponding "
+    "mesh axis sizes")  # fmt: skip
+row("out_specs without an axis", lambda p: mapped(p, p.P("x"), p.P()),
+    "was given out_specs which require replication which can't be statically inferred given the "
+    "mesh")  # fmt: skip
+row("unknown axis_names", lambda p: mapped(p, p.P("x"), p.P("x"), axis_names={"z"}),
+    r"requires axis_names=frozenset\({'z'}\) to be a subset of mesh.axis_names=")  # fmt: skip
+row("no mesh of shard_map", lambda p: p.m.shard_map(
+    lambda x: x, in_specs=p.P("x"), out_specs=p.P("x"))(host(8)),
+    "The context mesh cannot be empty")  # fmt: skip
+row("all_to_all of other sizes", lambda p: mapped(
+    p, p.P("x"), p.P("x"), lambda x: p.lax.all_to_all(x, "x", 0, 0)),
+    "requires the size of the mapped axis axis_name to equal x.shape.split_axis., but they are 2 "
+    "and 4 respectively")  # fmt: skip
+row("psum_scatter of other sizes", lambda p: mapped(
+    p, p.P(None, "x"), p.P("x"), lambda x: p.lax.psum_scatter(x[:7], "x", tiled=True)),
+    "tiled reduce_scatter operand scatter dimension size 7 must be divisible by shard_count 2"
+    )  # fmt: skip
+row("few parts", lambda p: assembled(p, parts(p, 4)),
+    "Expected 8 per-device arrays .this is how many devices are addressable by the sharding., but "
+    "got 4")  # fmt: skip
+row("parts of other dtypes", lambda p: assembled(
+    p, [*parts(p, 7), p.m.device_put(host(4, 2).astype("int32"), p.m.devices()[7])]),
+    "Input buffers to `Array` must have matching dtypes")  # fmt: skip
+row("parts on several devices", lambda p: assembled(p, [put(p, "x")] * 8),
+    r"input arrays must have one shard each. An argument array had 8 shard\(s\)")  # fmt: skip
+row("unknown axis", lambda p: named(p, "z"),
+    r"Resource axis: z of P\('z',\) is not found in mesh: \('x', 'y'\)")  # fmt: skip

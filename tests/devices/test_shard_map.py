@@ -22,6 +22,7 @@ from olympus.errors import (
     ShardingError,
     TransformError,
     UnboundAxisError,
+    UnsupportedError,
     UsageError,
 )
 from olympus.sharding import AbstractMesh, PartitionSpec
@@ -313,12 +314,12 @@ def refused() -> dict[str, Any]:
     return {
         "out-varies": (lambda: call(same, outs=P()), "may differ along 'x'"),
         "uneven": (lambda: call(same, x=np.zeros((3, 2))), "cannot cut its dimension 0, of 3 elem"),
-        "rank": (lambda: call(same, x=np.zeros(())), "of 0 dimensions, and its spec"),
-        "out-rank": (lambda: call(jnp.sum), "of 0 dimensions, and its spec"),
+        "rank": (lambda: call(same, x=np.zeros(())), "which has length 1, but argument x"),
+        "out-rank": (lambda: call(jnp.sum), "which has length 1, but result of"),
         "no-axis": (lambda: call(same, ins=P("z")), "names the axis 'z'"),
         "no-mesh": (lambda: call(same, mesh=None), "needs a mesh, and got None"),
         "not-manual": (lambda: call(same, axis_names={"y"}), "'x' is not an axis that it maps"),
-        "no-manual": (lambda: call(same, axis_names={"q"}), "axis_names has 'q'"),
+        "no-manual": (lambda: call(same, axis_names={"q"}), r"frozenset\({'q'}\) to be a"),
         "open": (lambda: call(same, ins=P(P.UNCONSTRAINED)), "no dimension can be unconstrained"),
         "unbound": (lambda: call(lambda x: lax.psum(x, "z")), "'z', which is not bound here"),
         "unbound-auto": (
@@ -355,9 +356,10 @@ def refused() -> dict[str, Any]:
 @pytest.mark.parametrize("name", refused())
 def test_wrong_calls_are_refused(name: str) -> None:
     call, message = refused()[name]
-    with pytest.raises((ArgumentError, TransformError, UnboundAxisError), match=message) as error:
+    with pytest.raises(OlympusError, match=message) as error:
         call()
-    assert isinstance(error.value, OlympusError)
+    kinds = ArgumentError | TransformError | UnboundAxisError | UnsupportedError
+    assert isinstance(error.value, kinds)
 
 
 def test_pcast_makes_the_initial_carry_varying() -> None:

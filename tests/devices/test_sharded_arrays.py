@@ -111,11 +111,11 @@ def test_an_array_is_built_of_arrays_on_single_devices() -> None:
     assert (np.asarray(assembled) == X).all()
     assert (np.asarray(assembled + 1) == X + 1).all()
     for wrong, message in (
-        (shards[:-1], "one array for each device"),
-        ([*shards[:-1], shards[0]], "one array for each device"),
-        ([*shards[:-1], array], "arrays of one device each"),
+        (shards[:-1], r"Expected 8 per-device arrays .* but got 7"),
+        ([*shards[:-1], shards[0]], "must be from distinct devices"),
+        ([*shards[:-1], array], "must have one shard each"),
         ([s[:2] for s in shards], "must have the shape"),
-        ([*shards[:-1], shards[-1].astype("int32")], "arrays of dtypes float32, int32"),
+        ([*shards[:-1], shards[-1].astype("int32")], "matching dtypes: .* got float32, int32"),
     ):
         with pytest.raises(ShardingError, match=message):
             olympus.make_array_from_single_device_arrays(X.shape, sharding, wrong)

@@ -361,9 +361,25 @@ def psum_scatter(
 def _check_length(function: str, length: int, place: int, size: int, tiled: bool) -> None:
     if length % size if tiled else length != size:
         needed = "a multiple of the mapped axis's size" if tiled else "as long as the mapped axis"
+        if function == "all_to_all":
+            term = (
+                f"the size of split_axis ({length}) has to be divisible by the size of the named "
+                f"axis ({size})"
+                if tiled
+                else "all_to_all requires the size of the mapped axis axis_name to equal "
+                f"x.shape[split_axis], but they are {size} and {length} respectively"
+            )
+        else:
+            term = (
+                f"tiled reduce_scatter operand scatter dimension size {length} must be divisible "
+                f"by shard_count {size}"
+                if tiled
+                else f"reduce_scatter operand scatter dimension size {length} must match "
+                f"shard_count {size}"
+            )
         raise ShapeError(
-            f"{function} needs axis {place} of its operand to be {needed}, which is {size}, "
-            f"and it is {length}"
+            f"{term}: {function} needs axis {place} of its operand to be {needed}, which is "
+            f"{size}, and it is {length}"
         )
 
 
