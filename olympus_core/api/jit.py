@@ -19,6 +19,7 @@ from olympus_core.execution.spmd import on_context_mesh, typed_results
 from olympus_core.extension.api_util import debug_info
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
+from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
 from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
 from olympus_core.jit.inlining import Inline
@@ -67,7 +68,7 @@ class Jit(StagedFunction[_P, _R]):
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         arguments = self.arguments(args, kwargs)
-        program = self.trace_program(arguments)
+        program = self._program(arguments)
         ins, outs = self._shardings(arguments, program)
         device = state.default_device
         is_movable = device is not None and state.mesh is None and not any(ins) and not any(outs)
@@ -91,6 +92,23 @@ class Jit(StagedFunction[_P, _R]):
             is_movable=is_movable,
         )
         return Traced(signature, program.olympuspr)
+
+    def _program(self, arguments: Arguments) -> Program:
+        """Return the program for a kind of arguments, traced unless a call or a stage has it."""
+        if references.exist():  # a trace shows which references the function uses
+            return self.trace_program(arguments)
+        try:
+            key = self._key(arguments)
+            call, program = self._calls.get(key), self._traced.get(key)
+        except Exception:  # static arguments without a hash or without a comparison
+            return self.trace_program(arguments)
+        if call is not None:
+            return call.program
+        if program is None:
+            program = self.trace_program(arguments)
+            if not any(isinstance(c, Tracer) for c in program.olympuspr.consts):
+                self._traced[key] = program
+        return program
 
     def _shardings(
         self, arguments: Arguments, program: Program

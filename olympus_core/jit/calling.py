@@ -205,6 +205,7 @@ class StagedCall(NamedTuple):
     eager_params: dict[str, Any]
     out_tree: tree.PyTreeDef
     placements: set[tuple[Sharding | None, ...]]
+    program: Program
 
 
 _staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
@@ -244,6 +245,7 @@ class StagedFunction(Generic[_P, _R]):
         self.options = options
         self.name = function_name(fun)
         self._calls = _programs_of(fun, options)
+        self._traced: dict[Any, Program] = {}  # the programs of stages that no call has used
         self._referenced: dict[Any, ReferenceProgram | None] = {}
         _staged.add(self)
 
@@ -414,7 +416,8 @@ class StagedFunction(Generic[_P, _R]):
                     "known",
                     self.name, types, len(self._calls),
                 )  # fmt: skip
-            call = self._keep(key, self.trace_program(arguments))
+            program = self._traced.pop(key, None)
+            call = self._keep(key, program or self.trace_program(arguments))
         if trace.at_base():
             call.placements.add(tuple(map(committed_sharding, arguments.leaves)))
         return call
@@ -437,11 +440,12 @@ class StagedFunction(Generic[_P, _R]):
             eager_params = params | {"donated": donated}
         if self.options.compiler_options:
             eager_params = eager_params | {"compiler_options": self.options.compiler_options}
-        return StagedCall(consts, params, eager_params, program.out_tree, set())
+        return StagedCall(consts, params, eager_params, program.out_tree, set(), program)
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
         self._calls.clear()
+        self._traced.clear()
         self._referenced.clear()
 
     def _cache_size(self) -> int:

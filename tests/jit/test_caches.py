@@ -195,6 +195,32 @@ def test_an_array_closed_over_has_its_value_at_tracing():
     assert olympus.jit(lambda x: x + constant)(0.0).tolist() == [5, 5, 5]
 
 
+STAGES = {
+    "call, lower": lambda f: (f(1.0), f.lower(1.0)),
+    "lower, call": lambda f: (f.lower(1.0).compile()(1.0), f(1.0)),
+    "lower, lower": lambda f: (f.lower(1.0), f.lower(1.0)),
+    "call, trace": lambda f: (f(1.0), f.trace(1.0)),
+    "eval_shape, call": lambda f: (f.eval_shape(1.0), f(1.0)),
+    "other types": lambda f: (f.lower(1.0), f.lower(1), f(1), f(np.ones(2))),
+    "cleared": lambda f: (f.lower(1.0), f.clear_cache(), f.lower(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_calls_and_stages_share_their_programs(name):
+    def count(package):
+        traces = []
+
+        def double(x):
+            traces.append(x)
+            return x * 2
+
+        STAGES[name](package.jit(double))
+        return len(traces)
+
+    assert count(olympus) == count(jax)
+
+
 def test_programs_that_close_over_one_array_share_it():
     constant = np.arange(100, dtype=np.float32)
     parts = [olympus.jit(lambda x, k=k: (x * k * constant).sum()) for k in range(3)]

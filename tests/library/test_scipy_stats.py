@@ -170,6 +170,7 @@ VECTORS = [
 SAMPLES = [
     *[of("mode", INTS, axis=a, keepdims=k) for a in (0, 1, None) for k in (False, True)],
     of("mode", np.zeros((0, 2), np.float32)),
+    of("mode", np.zeros((0, 2), np.float32), axis=1),
     *[
         of("rankdata", INTS, method=m, axis=a)
         for m in ("average", "min", "max", "dense", "ordinal")

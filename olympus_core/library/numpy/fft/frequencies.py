@@ -21,6 +21,13 @@ from olympus_core.library.promotion import convert
 from olympus_core.xla import Device
 
 
+def _sample_count(name: str, n: Any) -> Any:
+    """Return a number of samples; raise ArgumentError for a sequence of them."""
+    if isinstance(n, (list, tuple)):
+        raise ArgumentError(f"The n argument of {name} only takes an int, and got {n}")
+    return dimension(n)
+
+
 def _frequencies(
     name: str, n: int, first: int, count: int, d: Any, dtype: Any, device: Any
 ) -> Array:
@@ -50,7 +57,8 @@ def fftfreq(
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    frequencies = _frequencies("fftfreq", n, -(n // 2), n, d, dtype, None)
+    count = _sample_count("fftfreq", n)
+    frequencies = _frequencies("fftfreq", count, -(count // 2), count, d, dtype, None)
     return placed(ifftshift(frequencies), device)
 
 
@@ -62,7 +70,8 @@ def rfftfreq(
     >>> rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
-    return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype, device)
+    count = _sample_count("rfftfreq", n)
+    return _frequencies("rfftfreq", count, 0, count // 2 + 1, d, dtype, device)
 
 
 def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) -> Array:

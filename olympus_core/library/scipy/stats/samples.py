@@ -88,6 +88,8 @@ def mode(
         shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape) if keepdims or i != axis)
     columns = moveaxis(x, axis, 0)
     columns = reshape(columns, (columns.shape[0], math.prod(columns.shape[1:])))
+    if not columns.shape[1]:
+        return ModeResult(zeros(shape, columns.dtype), zeros(shape, np.int32))
     values, counts = vmap(_most_frequent, in_axes=1)(columns)
     return ModeResult(reshape(values, shape), reshape(counts, shape))
 
