@@ -220,12 +220,13 @@ def transformed(kernel: Any, tile: int, params: Params) -> np.ndarray[Any, Any]:
     It has one matrix of (input features, output features) for each group and each pair of points.
     """
     groups = params["feature_group_count"]
+    _, inputs, height, _ = (kernel.shape[a] for a in params["dimension_numbers"].rhs_spec)
     kernel = np.transpose(kernel, _outputs_last(params["dimension_numbers"].rhs_spec))
-    height, _, inputs, outputs = kernel.shape
-    split = kernel.reshape(height, height, inputs, groups, outputs // groups)
+    split = kernel.reshape(height, height, inputs, groups, -1).transpose(1, 0, 3, 2, 4)
     matrix = transforms(tile, height).kernel
-    full = np.einsum("ai,bj,ijcgo->bagco", matrix, matrix, split, optimize=True)
-    return np.ascontiguousarray(full, "float32").reshape(-1, inputs, outputs // groups)
+    of_columns = (matrix @ split.reshape(height, -1)).reshape(len(matrix), height, -1)
+    full: np.ndarray[Any, Any] = (matrix @ of_columns).astype("float32")
+    return full.reshape(len(matrix) ** 2 * groups, inputs, -1)
 
 
 class TiledConvolution(SingleResult):
