@@ -103,6 +103,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "map": (lambda ox, x: ox.lax.map(ox.numpy.sin, x), X),
     "jvp": (lambda ox, x: ox.jvp(ox.numpy.sin, (x,), (x,)), X),
     "vjp": (lambda ox, x: ox.vjp(ox.numpy.sin, x)[1](x), X),
+    "grad": (lambda ox, x: ox.grad(lambda v: ox.lax.sin(ox.lax.cos(v)))(x[0]), X),
     "linearize": (lambda ox, x: ox.linearize(ox.numpy.sin, x)[1](x), X),
     "vmap": (lambda ox, x: ox.vmap(lambda a: a * 2)(x), X),
     "checkpoint": (lambda ox, x: ox.checkpoint(lambda v: ox.numpy.sin(v))(x), X),

@@ -71,6 +71,7 @@ CALLS: dict[str, Call] = {
     "polyval": lambda np, x, y, n: [np.polyval(n, 2), np.polyval(y[0], x), np.polyval(x, 0.5)],
     "polyadd": lambda np, x, y, n: [np.polyadd(x, y[0]), np.polyadd(n[:2], n), np.polysub(x, y[0])],
     "polyadd columns": lambda np, x, y, n: [np.polyadd(y[:1], y), np.polysub(y, y[:1])],
+    "polyadd broadcast": lambda np, x, y, n: [np.polyadd(y, n[:1]), np.polysub(n[:1], y)],
     "polymul": lambda np, x, y, n: [np.polymul(x, y[0]), np.polymul(n, n[:2])],
     "polyder": lambda np, x, y, n: [np.polyder(x), np.polyder(n, 2), np.polyder(y[0], 0)],
     "polyint": lambda np, x, y, n: [

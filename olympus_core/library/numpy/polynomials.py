@@ -60,18 +60,17 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return result
 
 
-def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
-    """Return the coefficients, along axis 0, in one dtype and of one length: zeros in front."""
+def _sum(name: str, a1: Any, a2: Any, sign: int) -> Array:
+    """Return a1 + sign * a2 of coefficients along axis 0, from the last.
+
+    The coefficients of the shorter one are broadcast to those of the longer one.
+    """
     first, second = promote_dtypes(operand(name, a1)[0], operand(name, a2)[0])
-    x, y = (atleast_1d(v) for v in (first, second))
-    length = max(x.shape[0], y.shape[0])
-    padded = [
-        concatenate([zeros((length - v.shape[0], *v.shape[1:]), v.dtype), v])
-        if v.shape[0] < length
-        else v
-        for v in (x, y)
-    ]
-    return padded[0], padded[1]
+    x, y = atleast_1d(first), atleast_1d(second) if sign > 0 else -atleast_1d(second)
+    x, y = (x, y) if len(x) >= len(y) else (y, x)
+    start = len(x) - len(y)
+    total = x[start:] + broadcast_to(y, (len(y), *x.shape[1:]))
+    return concatenate([x[:start], total]) if start else total
 
 
 @composite()
@@ -81,8 +80,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> polyadd(asarray([1, 2]), asarray([3]))
     Array([1, 5], dtype=int32)
     """
-    x, y = _padded("polyadd", a1, a2)
-    return x + y
+    return _sum("polyadd", a1, a2, 1)
 
 
 @composite()
@@ -92,8 +90,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> polysub(asarray([1, 2]), asarray([3]))
     Array([ 1, -1], dtype=int32)
     """
-    x, y = _padded("polysub", a1, a2)
-    return x - y
+    return _sum("polysub", a1, a2, -1)
 
 
 def _trimmed(name: str, p: Any, trim: bool) -> Array:

@@ -38,7 +38,7 @@ from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.signal.differences import diff
 from olympus_core.library.numpy.sorting.searching import argmax, searchsorted, where
 from olympus_core.library.numpy.ufuncs import maximum
-from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.promotion import convert, promote_inexact
 
 _SMALL = 1e-3
 
@@ -162,10 +162,11 @@ class Rotation(NamedTuple):
         axis. Raises ArgumentError for another sequence.
 
         >>> Rotation.from_euler("x", array(0.0)).quat
-        Array([0., 0., 0., 1.], dtype=float32, weak_type=True)
+        Array([0., 0., 0., 1.], dtype=float32)
         """
         axes, extrinsic = _axes_of(seq, 1)
-        values = atleast_1d(asarray(promote_inexact(asarray(angles))[0]))
+        floats = asarray(promote_inexact(asarray(angles))[0])
+        values = atleast_1d(convert(floats, floats.dtype))  # strongly typed, as in JAX
         if degrees:
             values = deg2rad(values)
         quat = _about_axis(axes[0], values[..., 0])

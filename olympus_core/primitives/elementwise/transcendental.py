@@ -57,7 +57,7 @@ expm1_p = Mended(
 log_p = Mended("log", "stablehlo.log", "fc", lambda t, out, x: op.div(t, x))
 log1p_p = Mended("log1p", "stablehlo.log_plus_one", "fc", lambda t, out, x: op.div(t, one_plus(x)))
 sin_p = Mended("sin", "stablehlo.sine", "fc", lambda t, out, x: op.mul(t, op.cos(x)))
-cos_p = Mended("cos", "stablehlo.cosine", "fc", lambda t, out, x: op.mul(t, op.neg(op.sin(x))))
+cos_p = Mended("cos", "stablehlo.cosine", "fc", lambda t, out, x: op.neg(op.mul(t, op.sin(x))))
 tan_p = Mended(
     "tan",
     "stablehlo.tan",
