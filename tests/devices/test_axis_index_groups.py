@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus.errors import ArgumentError, ShardingError
+from olympus.errors import ShardingError, UnsupportedError
 from olympus.sharding import PartitionSpec
 from tests.devices.meshes import both
 
@@ -76,7 +76,7 @@ def test_pmap_and_vmap_accept_groups(name: str) -> None:
 
 @pytest.mark.parametrize("name", REDUCING)
 def test_a_reduction_in_groups_is_refused_in_a_checked_body(name: str) -> None:
-    with pytest.raises(ArgumentError, match="no axis_index_groups along 'y'"):
+    with pytest.raises(UnsupportedError, match="no axis_index_groups along 'y'"):
         mapped(olympus, name)(X)
 
 
