@@ -154,8 +154,12 @@ class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
     ) -> tuple[ArrayShardings, ArrayShardings]:
         requested = self.argument_shardings(arguments)
         own = argument_shardings(arguments.leaves) or requested
-        ins = tuple([a or b for a, b in zip(requested, own, strict=True)])
-        return ins, self.result_shardings(program.out_tree, program.olympuspr.out_avals)
+        pairs = zip(requested, own, strict=True)
+        ins = tuple([
+            a.with_layout(b.layout) if a and b and a.layout is None else a or b for a, b in pairs
+        ])  # fmt: skip
+        avals = program.olympuspr.out_avals
+        return ins, self.result_shardings(program.out_tree, avals, arguments)
 
 
 @overload

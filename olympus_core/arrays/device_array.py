@@ -19,7 +19,7 @@ from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError, U
 from olympus_core.base.transfer_guards import guard_to_device
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
-from olympus_core.placement.layout import Format, row_major
+from olympus_core.placement.layout import Format, array_format
 from olympus_core.placement.sharding import (
     Index,
     Sharding,
@@ -74,8 +74,13 @@ class DeviceArray(Array):
 
     @property
     def format(self) -> Format:
-        """The layout of the array, row-major, and its sharding."""
-        return row_major(self.aval.ndim, self.sharding)
+        """The layout of the array in memory, and its sharding."""
+        return array_format(self.aval.ndim, self.laid_sharding)
+
+    @property
+    def laid_sharding(self) -> Sharding:
+        """The sharding of the array, with its layout if it is not row-major."""
+        return self.sharding
 
     @property
     def committed(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, Shard, put_array
+from olympus_core.arrays.relaying import relaid
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, canonical_shape, get_aval, register_aval
 from olympus_core.base.errors import (
@@ -24,7 +25,7 @@ from olympus_core.base.errors import (
 )
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
-from olympus_core.placement.layout import without_layout
+from olympus_core.placement.layout import Layout, as_sharding, order_of
 from olympus_core.placement.mesh import as_tuple
 from olympus_core.placement.sharding import (
     Index,
@@ -44,8 +45,10 @@ class ShardedArray(DeviceArray):
     Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
 
-    __slots__ = ("_sharding",)
+    __slots__ = ("_layout", "_sharding")
     _sharding: Sharding
+    #: the layout in memory; None for row-major
+    _layout: Layout | None
 
     def __init__(self, aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> None:
         explicit = typed_sharding(sharding, aval.ndim)
@@ -53,11 +56,17 @@ class ShardedArray(DeviceArray):
         super().__init__(
             aval if explicit is aval.explicit else aval.with_sharding(explicit), buffer
         )
-        self._sharding = sharding
+        layout = sharding.layout
+        self._layout = None if layout is None or layout.is_row_major else layout
+        self._sharding = sharding.with_layout(None)
 
     @property
     def sharding(self) -> Sharding:
         return self._sharding
+
+    @property
+    def laid_sharding(self) -> Sharding:
+        return self._sharding.with_layout(self._layout)
 
     @property
     def committed(self) -> bool:
@@ -134,7 +143,7 @@ class ShardedArray(DeviceArray):
                 device,
                 index,
                 places[:i].count(places[i]),
-                on_device(shard_aval, buffer, device, tiled.memory_kind).commit(),
+                on_device(shard_aval, buffer, device, tiled.memory_kind, self._layout).commit(),
             )
             for i, (device, index, buffer) in enumerate(
                 zip(devices, indices, xla.shard_buffers(self.buffer), strict=True)
@@ -168,19 +177,46 @@ register_aval(ShardedArray, _aval)
 
 
 def on_device(
-    aval: ShapedArray, buffer: xla.Buffer, device: Any, memory_kind: str = "device"
+    aval: ShapedArray,
+    buffer: xla.Buffer,
+    device: Any,
+    memory_kind: str = "device",
+    layout: Layout | None = None,
 ) -> DeviceArray:
     """Return the array of a Buffer on one device."""
-    if device == xla.default_device() and memory_kind == "device":
+    if device == xla.default_device() and memory_kind == "device" and layout is None:
         return DeviceArray(aval.with_memory(False), buffer)
-    return ShardedArray(aval, buffer, SingleDeviceSharding(device, memory_kind=memory_kind))
+    sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
+    return ShardedArray(aval, buffer, sharding.with_layout(layout))
 
 
 def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> DeviceArray:
-    """Put a NumPy value, a scalar or an array on the devices of a sharding.
+    """Put a NumPy value, a scalar or an array on the devices of a sharding, in its layout.
 
-    Raises ShardingError if the sharding cannot split it, DTypeError for a value that is no array.
+    Without a layout an array that stays on its devices, or moves from one to another, keeps its
+    own.  Raises ShardingError if the sharding cannot split it, DTypeError for a value that is no
+    array.
     """
+    if sharding.layout is not None:
+        return in_layout(_put_on(x, sharding.with_layout(None), aval), sharding.layout)
+    placed = _put_on(x, sharding, aval)
+    own = x.laid_sharding if isinstance(x, ShardedArray) else sharding
+    is_moved = isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding)
+    return in_layout(placed, own.layout) if is_moved and own.layout is not None else placed
+
+
+def in_layout(x: DeviceArray, layout: Layout) -> DeviceArray:
+    """Return an array with its elements in another order in memory; raise as `put_on` does."""
+    layout.check_compatible_aval(x.aval.shape, f"an array {x.aval.long_name()}")
+    own, needed = x.laid_sharding, x.sharding.with_layout(layout)
+    orders = order_of(x.aval.ndim, own), order_of(x.aval.ndim, needed)
+    if orders[0] == orders[1]:
+        return x
+    buffer = relaid(x.aval, x.sharding, xla.shard_buffers(x.buffer), orders)
+    return ShardedArray(x.aval, buffer, needed)
+
+
+def _put_on(x: Any, sharding: Sharding, aval: ShapedArray | None) -> DeviceArray:
     aval = (aval or get_aval(x)).without_sharding().with_memory(False)
     sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
     check_memory(sharding)
@@ -188,7 +224,8 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
         if x.is_deleted():
             raise xla.deleted_error("an array was used", aval.long_name())
         is_same = x.committed and x.sharding == sharding
-        return x if is_same else ShardedArray(aval, x.buffer, sharding)
+        own = sharding.with_layout(x.laid_sharding.layout)
+        return x if is_same else ShardedArray(aval, x.buffer, own)
     value = x.numpy() if isinstance(x, DeviceArray) else put_array(x, aval).numpy()
     if sharding == SingleDeviceSharding(xla.default_device()):
         return put_array(value, aval).commit()
@@ -280,9 +317,13 @@ def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def _array_of(aval: ShapedArray, sharding: Sharding, buffers: Sequence[xla.Buffer]) -> DeviceArray:
+    layout, sharding = sharding.layout, sharding.with_layout(None)
     if isinstance(sharding, SingleDeviceSharding):
-        return on_device(aval, buffers[0], sharding.device, sharding.memory_kind).commit()
-    return ShardedArray(aval, xla.assembled(aval.shape, aval.dtype, sharding, buffers), sharding)
+        x = on_device(aval, buffers[0], sharding.device, sharding.memory_kind).commit()
+    else:
+        buffer = xla.assembled(aval.shape, aval.dtype, sharding, buffers)
+        x = ShardedArray(aval, buffer, sharding)
+    return x if layout is None else in_layout(x, layout)
 
 
 def make_array_from_single_device_arrays(
@@ -337,7 +378,7 @@ def make_array_from_single_device_arrays(
 
 
 def _checked_sharding(caller: str, sharding: Any) -> Sharding:
-    sharding = without_layout(sharding, f"the sharding of {caller}", is_concrete=True)
+    sharding = as_sharding(sharding, f"the sharding of {caller}", is_concrete=True)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
             f"{caller} needs a sharding: sharding should be an instance of `Sharding`. Got "

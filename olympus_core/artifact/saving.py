@@ -29,7 +29,7 @@ from olympus_core.artifact.shardings import (
 )
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import UsageError
+from olympus_core.base.errors import UnsupportedError, UsageError
 from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.placement.sharding import Sharding
 from olympus_core.stages import stages
@@ -237,6 +237,12 @@ def _placement(
     lowered: list[stages.Lowered], compiled: list[stages.Compiled]
 ) -> StoredPlacement | None:
     """Return the placement of the stages; None for a program of one device."""
+    for stage in (*lowered, *compiled):
+        if any(s is not None and s.layout is not None for s in _all_shardings(stage.signature)):
+            raise UnsupportedError(
+                f"a bundle has arrays in row-major order alone, and '{stage.fun_name}' has others",
+                hint="leave the layouts out of in_shardings and out_shardings",
+            )
     first = lowered[0].placement()
     if first is None or first.num_devices == 1:
         return None

@@ -365,7 +365,9 @@ class ShapeDtypeStruct(metaclass=_Description):
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "manual_axis_type", "shape", "sharding", "weak_type")
+    __slots__ = ("_layout", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
+    #: the function that returns the format of arrays, of a layout and a sharding or None
+    formatted: ClassVar[Callable[[Any, Any], Any]]
 
     def __new__(cls, shape: Any, dtype: Any, **options: Any) -> Any:
         if hasattr(dtype, "described"):  # of random keys: their words are described
@@ -393,14 +395,17 @@ class ShapeDtypeStruct(metaclass=_Description):
             )
         self.manual_axis_type = manual_axis_type
         if hasattr(sharding, "to_sharding"):
-            sharding = sharding.to_sharding("a ShapeDtypeStruct")
+            is_format = getattr(sharding, "layout", None) is not None
+            options = {"is_concrete": True} if is_format else {}
+            sharding = sharding.to_sharding("a ShapeDtypeStruct", **options)
         if sharding is not None and not hasattr(sharding, "check_shape"):
             raise ArgumentError(
                 f"ShapeDtypeStruct needs a sharding or None, and got {sharding!r:.80}"
             )
         if sharding is not None:
             sharding.check_shape(self.shape, "a ShapeDtypeStruct")
-        self.sharding = sharding
+        self._layout = None if sharding is None else sharding.layout
+        self.sharding = sharding if self._layout is None else sharding.with_layout(None)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.shape, self.dtype  # what a pickled description is made with
@@ -422,8 +427,18 @@ class ShapeDtypeStruct(metaclass=_Description):
         >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
         ShapeDtypeStruct(shape=(4,), dtype=float32)
         """
-        own = {name: getattr(self, name) for name in self.__slots__}
-        return ShapeDtypeStruct(**own | changes)
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "_layout"}
+        return ShapeDtypeStruct(**own | {"sharding": self.laid_sharding} | changes)
+
+    @property
+    def laid_sharding(self) -> Any:
+        """The sharding with the requested layout in memory."""
+        return self.sharding if self._layout is None else self.sharding.with_layout(self._layout)
+
+    @property
+    def format(self) -> Any:
+        """The `Format` of the array: its layout and its sharding, None for open ones."""
+        return ShapeDtypeStruct.formatted(self._layout, self.sharding)
 
     @property
     def ndim(self) -> int:
@@ -441,7 +456,7 @@ class ShapeDtypeStruct(metaclass=_Description):
         return self.shape[0]
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.weak_type, self.sharding, self.manual_axis_type
+        return self.shape, self.dtype, self.weak_type, self.laid_sharding, self.manual_axis_type
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -452,6 +467,7 @@ class ShapeDtypeStruct(metaclass=_Description):
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         where = "" if self.sharding is None else f", sharding={self.sharding}"
+        where += "" if self._layout is None else f", format={self._layout}"
         dtype = dtypes.long_name(self.dtype)
         axes = self.manual_axis_type
         manual = "" if axes is None else f", manual_axis_type={axes}"

@@ -26,6 +26,7 @@ from olympus_core.execution.spmd import (
     ShardedProgram,
     committed_sharding,
     compile_sharded,
+    laid_results,
     on_context_mesh,
     on_devices,
     placement,
@@ -143,6 +144,7 @@ def _typed(operation: EagerOperation, mesh: AnyMesh | None = None) -> EagerOpera
     if any(a.explicit is not None for a in program.out_avals):
         like = [*operation.in_shardings, *(place for _, place in shardings_in(program)), mesh]
         outs = typed_results(program.out_avals, outs, like)
+    outs = laid_results(program, outs, operation.in_shardings)
     outs = on_context_mesh(program.out_avals, outs, mesh)
     return operation._replace(out_shardings=outs)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray
-from olympus_core.arrays.sharded_array import ShardedArray, put_on
+from olympus_core.arrays.sharded_array import ShardedArray, in_layout, put_on
 from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import BackendError, ShardingError
@@ -22,6 +22,7 @@ from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.placement.chosen_sharding import whole_on
+from olympus_core.placement.layout import Layout, array_format, order_of
 from olympus_core.placement.mesh import AnyMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
@@ -145,6 +146,28 @@ def on_context_mesh(
     ])  # fmt: skip
 
 
+def laid_results(
+    program: Olympuspr, requested: tuple[Sharding | None, ...], ins: Sequence[Sharding | None]
+) -> tuple[Sharding | None, ...]:
+    """Return the shardings of results, with the layouts that the program chooses for them."""
+    laid = {v for eqn in program.eqns if eqn.primitive.chooses_layout for v in eqn.outputs}
+    if laid.isdisjoint(program.outvars):
+        return requested
+    inner = (place for _, place in shardings_in(program) if isinstance(place, Sharding))
+    places = (s for s in (*ins, *inner, SingleDeviceSharding(xla.default_device())) if s)
+    place = next(places)
+    shardings = []
+    for var, own in zip(program.outvars, requested or [None] * len(program.outvars), strict=True):
+        if own is None and var in laid:
+            own = place
+            if isinstance(place, NamedSharding):
+                entries = [PartitionSpec.UNCONSTRAINED] * var.aval.ndim
+                own = NamedSharding(place.mesh, PartitionSpec(*entries))
+            own = own.with_layout(Layout.AUTO)
+        shardings.append(own)
+    return tuple(shardings)
+
+
 def _claims(
     what: str,
     shardings: Sequence[Sharding | None],
@@ -220,7 +243,7 @@ def _where(place: Sharding | AnyMesh) -> str:
 def committed_sharding(x: Any) -> Sharding | None:
     """Return the sharding of an array that programs may not move; None for any other value."""
     if x.__class__ is ShardedArray:
-        sharding: Sharding = x.sharding
+        sharding: Sharding = x.laid_sharding
         return sharding if x.committed else None
     return x.sharding if isinstance(x, DeviceArray) and x.committed else None
 
@@ -291,9 +314,10 @@ class ShardedProgram:
 
     def _placed(self, i: int, x: DeviceArray, needed: Sharding) -> DeviceArray:
         own = committed_sharding(x)
-        if x.__class__ is DeviceArray and devices_of(needed) == (xla.default_device(),):
+        is_here = x.__class__ is DeviceArray and devices_of(needed) == (xla.default_device(),)
+        if is_here and needed.layout is None:
             return x
-        if own is None:
+        if own is None or is_here:
             return put_on(x, needed)
         if own is not needed and not own.is_equivalent_to(needed, x.aval.ndim):
             has, needs = own.spoken(), needed.spoken()
@@ -305,7 +329,25 @@ class ShardedProgram:
                 "shardings of arguments passed to it",
                 hint="put it there with device_put",
             )
-        return x
+        if own.layout is None and needed.layout is None:
+            return x
+        return in_layout(x, Layout(order_of(x.aval.ndim, needed)))
+
+    def check_layouts(self, arrays: Sequence[DeviceArray]) -> None:
+        """Raise ShardingError for an array that may not be moved and has another layout."""
+        for i, (x, needed) in enumerate(zip(arrays, self.in_shardings, strict=True)):
+            own = committed_sharding(x)
+            if own is None or (own.layout is None and needed.layout is None):
+                continue
+            ndim = x.aval.ndim
+            if order_of(ndim, own) != order_of(ndim, needed):
+                raise ShardingError(
+                    "Computation was compiled for input layouts that disagree with the layouts of "
+                    f"arguments passed to it: argument {i + 1} with shape {x.aval.long_name()} has "
+                    f"{array_format(ndim, own).layout}, and the program needs "
+                    f"{array_format(ndim, needed).layout}",
+                    hint="put it there with device_put and the format of compiled.input_formats",
+                )
 
     def _check_donations(self, buffers: Sequence[xla.Buffer]) -> None:
         every = [id(b) for b in buffers]
@@ -373,6 +415,8 @@ def _is_same_part(entry: EntryAttributes, program: Olympuspr, argument: int, res
         return False
     if devices_of(own) is None or devices_of(other) is None:
         return own == other
+    if own.layout != other.layout:
+        return False
     return own.is_equivalent_to(other, program.out_avals[result].ndim)
 
 
@@ -392,6 +436,12 @@ def with_shardings(
     chosen_in, chosen_out = executable.shardings()
     ins = _filled(entry.in_shardings, chosen_in, avals[0], where)
     outs = _filled(entry.out_shardings, chosen_out, avals[1], where)
+    if any(s.layout is Layout.AUTO for s in (*ins, *outs)):
+        layouts = executable.layouts()
+        ins, outs = (
+            [*map(_in_chosen_layout, shardings, orders)]
+            for shardings, orders in zip((ins, outs), layouts, strict=True)
+        )
     requested = [*entry.out_shardings] or [None] * len(outs)
     first = _first_named(entry.in_shardings, committed, avals[0])
     if first is not None:
@@ -404,6 +454,11 @@ def with_shardings(
         for own, s, aval in zip(requested, outs, avals[1], strict=True)
     ]
     return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
+
+
+def _in_chosen_layout(sharding: Sharding, order: tuple[int, ...]) -> Sharding:
+    """Return a sharding with the compiler's order of axes in the place of `Layout.AUTO`."""
+    return sharding.with_layout(Layout(order)) if sharding.layout is Layout.AUTO else sharding
 
 
 def _in_memory(sharding: Sharding, aval: ShapedArray) -> Sharding:
@@ -435,7 +490,7 @@ def _first_named(
         if isinstance(sharding, NamedSharding):
             was_put = i < len(committed) and committed[i] is not None
             usable = was_put and isinstance(sharding.mesh, Mesh) and not leaves_open(sharding)
-            return (sharding, aval.ndim) if usable else None
+            return (sharding.with_layout(None), aval.ndim) if usable else None
     return None
 
 
@@ -531,7 +586,7 @@ def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding 
         return sharding
     grid = np.array(devices, dtype=object).reshape(sharding.mesh.axis_sizes)
     mesh = Mesh(grid, sharding.mesh.axis_names, sharding.mesh.axis_types)
-    return NamedSharding(mesh, sharding.spec)
+    return NamedSharding(mesh, sharding.spec).with_layout(sharding.layout)
 
 
 def leaves_open(sharding: Sharding) -> bool:
@@ -563,5 +618,6 @@ def _filled(
             shardings.append(whole_on(where.devices[0], where.shardings))
         else:
             like = where.shardings if own is None else (own, *where.shardings)
-            shardings.append(xla.sharding_like(chosen[i], aval.ndim, like, where.devices))
+            sharding = xla.sharding_like(chosen[i], aval.ndim, like, where.devices)
+            shardings.append(sharding.with_layout(None if own is None else own.layout))
     return shardings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
@@ -17,9 +18,10 @@ from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.jit.reference_calling import VALUES
-from olympus_core.placement.layout import without_layout
+from olympus_core.placement.layout import Format, Layout, array_format, as_sharding, order_of
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
+    NamedSharding,
     Sharding,
     SingleDeviceSharding,
 )
@@ -46,7 +48,7 @@ class Shardings(NamedTuple):
     def of(ins: Any, outs: Any) -> Shardings:
         """Return both, checked; raise ArgumentError for a leaf that is not a sharding or None."""
         ins, outs = (
-            tree.map(lambda x, n=name: without_layout(x, n), prefix)
+            tree.map(lambda x, n=name: x if _is_open(x) else as_sharding(x, n), prefix)
             for name, prefix in (("in_shardings of jit", ins), ("out_shardings of jit", outs))
         )
         for what, prefix in (("in_shardings", ins), ("out_shardings", outs)):
@@ -58,7 +60,7 @@ class Shardings(NamedTuple):
                         f"Unconstrained dims are not allowed when passed to {what}: {leaf}",
                         hint="leave the sharding out, or write None",
                     )
-                if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec):
+                if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec | Format):
                     raise ArgumentError(
                         f"{what} leaf specifications are expected to be PartitionSpec instances or "
                         f"None, but got {leaf!s:.80}: {what} of jit needs shardings and None",
@@ -74,7 +76,7 @@ def argument_shardings(leaves: Sequence[Any]) -> ArrayShardings:
 
 
 def _declared(x: Any) -> Sharding | None:
-    return x.sharding if isinstance(x, ShapeDtypeStruct) else None
+    return x.laid_sharding if isinstance(x, ShapeDtypeStruct) else None
 
 
 class ShardedFunction(StagedFunction[_P, _R]):
@@ -96,7 +98,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
         call = self._call_for(arguments)
         program = call.params["olympuspr"]
         ins = self.argument_shardings(arguments)
-        outs = self.result_shardings(call.out_tree, program.out_avals)
+        outs = self.result_shardings(call.out_tree, program.out_avals, arguments)
         leaves, consts = arguments.leaves, call.consts
         if trace.at_base():
             leaves = [*map(_moved, leaves, ins)]
@@ -138,7 +140,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 f"{', '.join(map(repr, keywords))} by keyword"
             )
         _check_tuple(self.shardings.ins, len(places[0]))
-        shardings = _named("in_shardings", self.shardings.ins, places[0])
+        shardings = _named("in_shardings", self.shardings.ins, places[0], arguments.leaves)
         shardings += [None] * (len(arguments.avals) - len(shardings))
         names = self.argument_names(arguments)
         columns = arguments.leaves, arguments.avals, names, shardings
@@ -147,6 +149,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 continue
             sharding.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
             own = committed_sharding(x) or _declared(x)
+            _check_layout(x, own, sharding, aval)
             _check_memory(x, aval, sharding)
             if isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding):
                 continue
@@ -160,12 +163,14 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 )
         return tuple(shardings)
 
-    def result_shardings(self, out_tree: Any, avals: Sequence[ShapedArray]) -> ArrayShardings:
+    def result_shardings(
+        self, out_tree: Any, avals: Sequence[ShapedArray], arguments: Arguments
+    ) -> ArrayShardings:
         """Return the sharding of each result; raise ShardingError if one does not fit."""
         if self.shardings.outs is None:
             return (None,) * len(avals)
         full = out_tree.unflatten(range(len(avals)))
-        shardings = _named("out_shardings", self.shardings.outs, full)
+        shardings = _named("out_shardings", self.shardings.outs, full, arguments.leaves)
         paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
         for aval, path, sharding in zip(avals, paths, shardings, strict=True):
             if sharding is not None:
@@ -187,7 +192,7 @@ def _check_memory(x: Any, aval: ShapedArray, sharding: Sharding) -> None:
 
 def _check_tuple(prefix: Any, count: int) -> None:
     """Raise TransformError unless `in_shardings` is one sharding, or has one for each argument."""
-    if isinstance(prefix, Sharding | PartitionSpec | None):
+    if isinstance(prefix, Sharding | PartitionSpec | Format | None):
         return
     if isinstance(prefix, tuple) and len(prefix) == count:
         return
@@ -205,16 +210,58 @@ def _check_tuple(prefix: Any, count: int) -> None:
     )
 
 
-def _named(what: str, prefix: Any, full: Any) -> list[Sharding | None]:
-    """Return a sharding, or None, for each leaf of `full`; specs use the mesh of the context."""
-    return [named(f"{what} of jit", s) for s in tree.prefix_leaves("jit", what, prefix, full)]
+def _named(what: str, prefix: Any, full: Any, arguments: Sequence[Any]) -> list[Sharding | None]:
+    """Return a sharding, or None, for each leaf of `full`; specs use the mesh of the context.
+
+    A layout that is open, without a sharding, is on the devices of the first of the `arguments`
+    that has a sharding.
+    """
+    leaves = tree.prefix_leaves("jit", what, prefix, full)
+    if not any(isinstance(s, Format) for s in leaves):
+        return [named(f"{what} of jit", s) for s in leaves]
+    own = next((s for x in arguments if (s := committed_sharding(x) or _declared(x))), None)
+    first = own or SingleDeviceSharding(state.default_device or xla.default_device())
+    if isinstance(first, NamedSharding):
+        first = NamedSharding(first.mesh, PartitionSpec())
+    first = first.with_layout(Layout.AUTO)
+    if what == "in_shardings":
+        places = [committed_sharding(x) or _declared(x) for x in arguments]
+        places += [None] * (len(leaves) - len(places))
+        auto = [first if s is None else s.with_layout(Layout.AUTO) for s in places[: len(leaves)]]
+    else:
+        auto = [first] * len(leaves)
+    return [
+        open_sharding if isinstance(s, Format) else named(f"{what} of jit", s)
+        for s, open_sharding in zip(leaves, auto, strict=True)
+    ]
+
+
+def _is_open(x: Any) -> bool:
+    """Return True for a format that leaves the layout and the sharding to the compiler."""
+    return isinstance(x, Format) and x.sharding is None and x.layout is Layout.AUTO
+
+
+def _check_layout(x: Any, own: Sharding | None, sharding: Sharding, aval: ShapedArray) -> None:
+    """Raise ShardingError for an array that was put in another layout than `in_shardings` has."""
+    if own is None or sharding.layout in (None, Layout.AUTO):
+        return
+    is_laid = isinstance(x, DeviceArray) or own.layout is not None
+    if is_laid and order_of(aval.ndim, own) != order_of(aval.ndim, sharding):
+        raise ShardingError(
+            "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
+            f"{sharding.layout},\narg layout: {array_format(aval.ndim, own).layout} for arg type: "
+            f"{aval.long_name()}.",
+            hint="put it there with device_put and the format",
+        )
 
 
 def _moved(x: Any, sharding: Sharding | None) -> Any:
     """Return an argument that was put on one device on the one device of `in_shardings`."""
     own, one = committed_sharding(x), SingleDeviceSharding
-    is_elsewhere = isinstance(sharding, one) and isinstance(own, one) and own != sharding
-    return put_on(x, sharding) if sharding is not None and is_elsewhere else x
+    if not (isinstance(sharding, one) and isinstance(own, one)):
+        return x
+    place = sharding.with_layout(None)
+    return x if own.with_layout(None) == place else put_on(x, place)
 
 
 def _in_memory(x: Any, sharding: Sharding | None) -> Any:
@@ -225,4 +272,6 @@ def _in_memory(x: Any, sharding: Sharding | None) -> Any:
 
 
 def _constrained(x: Any, sharding: Sharding | None) -> Any:
-    return x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)
+    if sharding is None:
+        return x
+    return sharding_constraint_p.bind(x, sharding=sharding.with_layout(None))

@@ -22,7 +22,7 @@ from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.jit import calling
-from olympus_core.placement.layout import without_layout
+from olympus_core.placement.layout import as_sharding
 from olympus_core.placement.mesh import Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
@@ -48,7 +48,7 @@ def check_device(device: Any) -> Sharding | None:
 
     Raises ArgumentError for other values, and as a `Format` does.
     """
-    device = without_layout(device, "the argument device", is_concrete=True)
+    device = as_sharding(device, "the argument device", is_concrete=True)
     device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
         return device
@@ -74,7 +74,7 @@ def placed(x: Array, device: Any) -> Array:
     if isinstance(x, DeviceArray):
         return x if sharding is None else put_on(x, sharding)
     if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
-        return reshard_p.bind(x, sharding=sharding)
+        return reshard_p.bind(x, sharding=sharding.with_layout(None))
     return x
 
 
@@ -336,6 +336,7 @@ def _traced(
 ) -> list[Any]:
     """Return traced arrays at their places, and the others beside them."""
     results = list(leaves)
+    where = [d.with_layout(None) if isinstance(d, Sharding) else d for d in where]
     typed = [isinstance(d, NamedSharding) and d.mesh.has_explicit_axes for d in where]
     for i, is_typed in enumerate(typed):
         if is_typed:

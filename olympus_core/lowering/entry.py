@@ -15,6 +15,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.trace import Axes
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import MeshTable
+from olympus_core.placement.layout import Layout, layout_mode
 from olympus_core.placement.sharding import Sharding
 
 if TYPE_CHECKING:
@@ -121,12 +122,16 @@ def _padded(values: Sequence[str | None], atoms: Sequence[Any]) -> list[tuple[in
 def _attributes(
     shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray], meshes: MeshTable
 ) -> list[dict[str, ir.Attribute]]:
-    """Return `sdy.sharding` for each array that has a sharding."""
+    """Return `sdy.sharding`, and the layout if it has one, for each array with a sharding."""
     rows: list[dict[str, ir.Attribute]] = [{} for _ in avals]
     for row, sharding, aval in zip(rows, shardings, avals, strict=False):
         attribute = None if sharding is None else meshes.attribute(sharding, aval.shape)
         if attribute is not None:
             row["sdy.sharding"] = attribute
+        if sharding is not None and sharding.layout is not None:
+            layout = sharding.layout
+            mode = "auto" if layout is Layout.AUTO else layout_mode(layout.major_to_minor)
+            row["mhlo.layout_mode"] = mlir.string_attr(mode)
     return rows
 
 

@@ -7,11 +7,12 @@ those of JAX's module `jax.sharding`.
 from __future__ import annotations
 
 import abc
+import copy
 import enum
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, overload
+from typing import Any, ClassVar, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -90,9 +91,10 @@ class Sharding(abc.ABC):
     The subclasses are `NamedSharding`, for a mesh, and `SingleDeviceSharding`.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_layout")
     #: the function that returns the compiler's form of a sharding, for a number of dimensions
     hlo_sharding: ClassVar[Callable[[Sharding, int], Any]]
+    _layout: Any
 
     @property
     @abc.abstractmethod
@@ -154,6 +156,19 @@ class Sharding(abc.ABC):
         raise UnsupportedError(f"{self} has no other memory, and got the kind {kind!r}")
 
     @property
+    def layout(self) -> Any:
+        """The requested `Layout` of the arrays in memory, or `Layout.AUTO`; None for row-major."""
+        return getattr(self, "_layout", None)
+
+    def with_layout(self, layout: object) -> Self:
+        """Return the sharding of arrays that have a layout in memory; None for none requested."""
+        if layout is self.layout:
+            return self
+        other = copy.copy(self)
+        other._layout = layout
+        return other
+
+    @property
     def has_addressable_devices(self) -> bool:
         """True: all devices belong to this process."""
         return True
@@ -163,7 +178,12 @@ class Sharding(abc.ABC):
         self.tiling_of(aval_shape)
 
     def check_shape(self, shape: Sequence[int], what: str = "an array") -> None:
-        """Raise ShardingError unless the sharding can split an array of `shape`, called `what`."""
+        """Raise ShardingError unless the sharding can split an array of `shape`, called `what`.
+
+        Also raises it for a layout of another number of dimensions.
+        """
+        if self.layout is not None:
+            self.layout.check_compatible_aval(shape, what)
         counts = self.tiling_of(shape, what).counts
         for i, (n, count) in enumerate(zip(shape, counts, strict=True)):
             if n % count:
@@ -270,7 +290,8 @@ class SingleDeviceSharding(Sharding):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SingleDeviceSharding):
             return NotImplemented
-        return bool(self.device == other.device) and self._memory_kind == other._memory_kind
+        same = bool(self.device == other.device) and self.layout == other.layout
+        return same and self._memory_kind == other._memory_kind
 
     def __hash__(self) -> int:
         return hash((self.device, self._memory_kind))
@@ -469,7 +490,7 @@ class NamedSharding(Sharding):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NamedSharding):
             return NotImplemented
-        same = self.spec == other.spec and self.mesh == other.mesh
+        same = self.spec == other.spec and self.mesh == other.mesh and self.layout == other.layout
         return same and self._memory_kind == other._memory_kind
 
     def __hash__(self) -> int:

@@ -46,6 +46,8 @@ class ValueMetadata(LinearPrimitive, SingleResult):
 class LayoutConstraint(LinearPrimitive, SingleResult):
     """Its operand, in the `layout` in memory."""
 
+    chooses_layout = True
+
     def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
         return avals
 
@@ -70,7 +72,7 @@ class LayoutConstraint(LinearPrimitive, SingleResult):
         dim = dims[0] or 0
         layout: Layout = params["layout"]
         order = (dim, *[d + (d >= dim) for d in layout.major_to_minor])
-        return self.bind(args[0], layout=layout._replace(major_to_minor=order)), dim
+        return self.bind(args[0], layout=layout.update(major_to_minor=order)), dim
 
 
 class SameSharding(MultipleResults):

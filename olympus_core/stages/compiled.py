@@ -26,7 +26,7 @@ from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.ir.tracer import Tracer
-from olympus_core.placement.layout import row_major
+from olympus_core.placement.layout import array_format
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import (
@@ -306,22 +306,31 @@ class Compiled(Stage):
 
     @property
     def input_formats(self) -> Any:
-        """The `Format` of each argument, in the structure (args, kwargs): all are row-major.
+        """The `Format` of each argument, in the structure (args, kwargs).
 
         It is empty for an argument whose sharding is None.
         """
-        return self._formats(self.signature.in_avals, self.in_tree, self.input_shardings)
+        s = self.signature
+        return self._formats(s.in_avals, s.in_shardings, self.in_tree, self.input_shardings)
 
     @property
     def output_formats(self) -> Any:
-        """The `Format` of each array of the result, in its structure: all are row-major."""
-        return self._formats(self.signature.out_avals, self.out_tree, self.output_shardings)
+        """The `Format` of each array of the result, in its structure."""
+        s = self.signature
+        return self._formats(s.out_avals, s.out_shardings, self.out_tree, self.output_shardings)
 
     def _formats(
-        self, avals: Sequence[ShapedArray], treedef: tree.PyTreeDef, shardings: Any
+        self,
+        avals: Sequence[ShapedArray],
+        laid: Sequence[Sharding | None],
+        treedef: tree.PyTreeDef,
+        shardings: Any,
     ) -> Any:
         places = treedef.flatten_up_to(shardings)
-        return treedef.unflatten(row_major(a.ndim, s) for a, s in zip(avals, places, strict=True))
+        places = [s and (own or s) for own, s in zip(laid or places, places, strict=True)]
+        return treedef.unflatten(
+            array_format(a.ndim, s) for a, s in zip(avals, places, strict=True)
+        )
 
     def _one_device(self) -> Sharding | None:
         here = isinstance(self.executable, xla.Executable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_bundle.manifest import ArrayInfo
@@ -140,15 +141,20 @@ class Stage:
     def input_shardings(self) -> Any:
         """The sharding of each argument, in the structure (args, kwargs); None if unspecified."""
         s = self.signature
-        return s.in_tree.unflatten(s.in_shardings or [None] * len(s.in_avals))
+        return s.in_tree.unflatten(unlaid(s.in_shardings) or [None] * len(s.in_avals))
 
     @property
     def output_shardings(self) -> Any:
         """The sharding of each array of the result, in its structure; None if unspecified."""
         s = self.signature
-        return s.out_tree.unflatten(s.out_shardings or [None] * len(s.out_avals))
+        return s.out_tree.unflatten(unlaid(s.out_shardings) or [None] * len(s.out_avals))
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The flat indices of the arguments whose buffers are donated."""
         return tuple(sorted(self.signature.donated))
+
+
+def unlaid(shardings: Sequence[Sharding | None]) -> list[Sharding | None]:
+    """Return shardings without the layouts that they request."""
+    return [None if s is None else s.with_layout(None) for s in shardings]

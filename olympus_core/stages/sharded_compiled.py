@@ -20,7 +20,7 @@ from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.stages.compiled import Compiled, finish_buffers
-from olympus_core.stages.interface import Interface
+from olympus_core.stages.interface import Interface, unlaid
 
 if TYPE_CHECKING:
     from olympus_core.stages.lowered import Lowered
@@ -58,7 +58,9 @@ class ShardedCompiled(Compiled):
         if state.no_execution:
             check_execution(self.signature.name)
         try:
-            outs = self._program.run([*self._constant_arrays, *arrays])
+            every = [*self._constant_arrays, *arrays]
+            self._program.check_layouts(every)
+            outs = self._program.run(every)
         except UsageError as e:
             raise self._with_names(e, arrays) from None
         if state.debug_nans or state.debug_infs:
@@ -112,12 +114,12 @@ class ShardedCompiled(Compiled):
     @property
     def input_shardings(self) -> Any:
         """The sharding of each argument, in the structure (args, kwargs), as for `Compiled`."""
-        return self._used(self.signature.in_shardings)
+        return self._used(unlaid(self.signature.in_shardings))
 
     @property
     def output_shardings(self) -> Any:
         """The sharding of each array of the result, in the structure of the result."""
-        return self.out_tree.unflatten(self.signature.out_shardings)
+        return self.out_tree.unflatten(unlaid(self.signature.out_shardings))
 
 
 class SavedCompiled(Compiled):

@@ -87,6 +87,7 @@ from olympus_core.xla.runtime.host_calls import HostCalls, effects_barrier
 from olympus_core.xla.runtime.invocation import Watch
 from olympus_core.xla.runtime.partitioned import (
     assembled,
+    assembled_on,
     make_mesh,
     put_shards,
     run_partitioned,
@@ -172,6 +173,7 @@ __all__ = [
     "Watch",
     "absent_target",
     "assembled",
+    "assembled_on",
     "backend_of",
     "backends",
     "block_until_ready",

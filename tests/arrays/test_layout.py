@@ -11,6 +11,7 @@ import pytest
 
 import olympus as ox
 import olympus.experimental.layout
+from olympus import artifact
 
 X = np.ones((2, 3), np.float32)
 BOTH = pytest.mark.parametrize("jx", [ox, jax], ids=["olympus", "jax"])
@@ -47,18 +48,29 @@ def test_jit_for_a_device_is_deprecated() -> None:
         ox.jit(lambda x: x, backend="cpu")
 
 
-def test_arrays_in_another_order_are_refused() -> None:
-    """JAX puts them in memory in this order."""
+def test_arrays_have_the_strides_of_their_layout() -> None:
+    """The elements are in this order in memory, and not only by name."""
     layout = olympus.experimental.layout
     columns = layout.Format(
         layout.Layout((1, 0)), ox.sharding.SingleDeviceSharding(ox.devices()[0])
     )
-    for call in (
-        lambda: ox.device_put(X, columns),
-        lambda: ox.jit(lambda x: x, in_shardings=columns),
-        lambda: ox.jit(lambda x: x, out_shardings=columns),
-        lambda: ox.ShapeDtypeStruct((2, 3), "float32", sharding=columns),
-        lambda: ox.make_array_from_callback((2, 3), columns, X.__getitem__),
-    ):
-        with pytest.raises(ox.errors.UnsupportedError, match="arrays are row-major in memory"):
-            call()
+    x = ox.device_put(X, columns)
+    result = ox.jit(lambda x: x + 1, out_shardings=columns)(X)
+    for each, expected in ((x, X), (result, X + 1)):
+        assert each.format.layout.major_to_minor == (1, 0)
+        assert np.asarray(each).strides == (4, 8)
+        np.testing.assert_array_equal(each, expected)
+    assert np.asarray(x + 1).strides == (12, 4)
+
+
+def test_layouts_that_are_refused(tmp_path: Any) -> None:
+    layout = olympus.experimental.layout
+    one = ox.sharding.SingleDeviceSharding(ox.devices()[0])
+    tiled = layout.Format(layout.Layout((0, 1), ((8, 128),)), one)
+    with pytest.raises(ox.errors.UnsupportedError, match="arrays have no tiles in memory"):
+        ox.device_put(X, tiled)
+    columns = layout.Format(layout.Layout((1, 0)), one)
+    lowered = ox.jit(lambda x: x * 2, in_shardings=columns).lower(X)
+    with pytest.raises(ox.errors.UnsupportedError, match="row-major order alone"):
+        artifact.save(tmp_path / "columns.olympus", lowered.compile(), lowered=lowered,
+                      olympuspr_text="", name="columns", entry="m:f")  # fmt: skip

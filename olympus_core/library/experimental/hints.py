@@ -6,10 +6,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.arrays.sharded_array import in_layout
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError
 from olympus_core.control.ffi_call import TYPED_API, FfiAttributes, ffi_effect_call_p
+from olympus_core.ir import trace
 from olympus_core.placement.layout import Layout
 from olympus_core.primitives.annotation import layout_constraint_p, same_sharding_p
 
@@ -17,12 +20,13 @@ _T = TypeVar("_T")
 
 
 def with_layout_constraint(x: _T, layouts: Any) -> _T:
-    """Return a tree of arrays that a compiled program has in other layouts in memory.
+    """Return a tree of arrays in other layouts in memory.
 
-    `layouts` is a tree prefix of `x` with a `Layout` for each array. An array outside of a program
-    is row-major: there, and as a result of a program, it has its elements in that order again.
+    `layouts` is a tree prefix of `x` with a `Layout` for each array.  The results of a program are
+    row-major, unless `out_shardings` of `jit` has another layout for them.
 
-    Raises ArgumentError (a ValueError) for another value, or for a layout of another rank.
+    Raises ArgumentError (a ValueError) for another value, and ShardingError (also one) for a layout
+    of another rank.
 
     >>> with_layout_constraint(numpy.ones((2, 3)), Layout((1, 0))).shape
     (2, 3)
@@ -35,16 +39,17 @@ def with_layout_constraint(x: _T, layouts: Any) -> _T:
         if not isinstance(layout, Layout):
             raise ArgumentError(
                 "layouts passed to `with_layout_constraint` must be of type `Layout`. Got "
-                f"{layout!r:.80}"
+                f"[{type(layout)}]"
             )
-        if sorted(layout.major_to_minor) != list(range(aval.ndim)):
-            raise ArgumentError(
-                "One of with_layout_constraint arguments is incompatible with its layout "
-                f"annotation {layout}: the layout needs {aval.ndim} axes, for {aval.long_name()}"
-            )
-    pairs = zip(leaves, every, strict=True)
-    result: _T = treedef.unflatten([layout_constraint_p.bind(v, layout=y) for v, y in pairs])
+        layout.check_compatible_aval(aval.shape, "One of with_layout_constraint arguments")
+    result: _T = treedef.unflatten(map(_constrained, leaves, every))
     return result
+
+
+def _constrained(x: Any, layout: Layout) -> Any:
+    if trace.at_base() and isinstance(x, DeviceArray):
+        return in_layout(x, layout)
+    return layout_constraint_p.bind(x, layout=layout)
 
 
 def _is_layout(x: Any) -> bool:

@@ -14,7 +14,7 @@ from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.library.device import check_keys
 from olympus_core.library.promotion import check_arrays
-from olympus_core.placement.layout import without_layout
+from olympus_core.placement.layout import Format, Layout, as_sharding
 from olympus_core.placement.mesh import AnyMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
@@ -22,6 +22,7 @@ from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
 )
+from olympus_core.primitives.annotation import layout_constraint_p
 from olympus_core.primitives.barrier import optimization_barrier_p
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
 
@@ -82,13 +83,17 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 
 
 def _constrained(x: Any, sharding: Any) -> Any:
+    if isinstance(sharding, Format) and not trace.at_base():
+        x = _constrained(x, sharding.sharding)
+        is_chosen = isinstance(sharding.layout, Layout)
+        return layout_constraint_p.bind(x, layout=sharding.layout) if is_chosen else x
     if sharding is None:
         raise ArgumentError(
             "One of with_sharding_constraint arguments got sharding None which is not allowed. "
             "Please only pass `olympus.sharding.Sharding` instances",
             hint="leave the array out",
         )
-    sharding = without_layout(sharding, "the sharding of with_sharding_constraint")
+    sharding = as_sharding(sharding, "the sharding of with_sharding_constraint")
     sharding = entered("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(

@@ -204,6 +204,15 @@ class _Program:
         """Return the compiler's shardings of the arguments and the results; None on one device."""
         return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
 
+    def layouts(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """Return the axes of each argument and each result in the order of memory.
+
+        The slowest axis is the first one.
+        """
+        layouts = self._raw.get_parameter_layouts(), self._raw.get_output_layouts()
+        ins, outs = ([_order(str(layout)) for layout in group] for group in layouts)
+        return ins, outs
+
     def serialized_shardings(self) -> SerializedShardings | None:
         """Return the result of `shardings` as bytes; None on one device."""
         ins, outs = self.shardings()
@@ -449,3 +458,9 @@ def _read_or_error(read: Callable[[], _T]) -> _T:
         return read()
     except (JaxRuntimeError, ValueError, RuntimeError) as error:
         raise ArtifactError(f"the optimized program cannot be read: {error}") from None
+
+
+def _order(layout: str) -> tuple[int, ...]:
+    """Return the axes of a layout such as `{0,1}`, the slowest first."""
+    axes = layout.strip("{}").partition(":")[0]
+    return tuple([int(axis) for axis in reversed(axes.split(",")) if axis])

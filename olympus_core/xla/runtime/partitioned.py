@@ -173,6 +173,18 @@ def assembled(
     )
 
 
+def assembled_on(
+    shape: tuple[int, ...], dtype: np.dtype[Any], devices: Sequence[Any], shards: Sequence[Buffer]
+) -> Buffer:
+    """Return one Buffer of an array of `shape` for each device, for a program of all of them."""
+    if len(devices) == 1:
+        return shards[0]
+    replicated = _hlo.OpSharding()
+    replicated.type = _hlo.OpSharding.Type.REPLICATED
+    sharding = _RuntimeSharding(_jax.DeviceList(tuple(devices)), replicated)
+    return _jax.ArrayImpl(ArrayType(shape, dtype), sharding, list(shards), True, _skip_checks=True)
+
+
 def shard_buffers(buffer: Buffer) -> list[Buffer]:
     """Return the Buffers of the devices, in the order of the sharding's devices."""
     return list(buffer._arrays)

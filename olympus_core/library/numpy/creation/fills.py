@@ -32,11 +32,9 @@ def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
         return placed(filled, device)
     aval = get_aval(value).update(shape=shape)  # needs no compiled program
     full = np.broadcast_to(np.asarray(value, aval.dtype), shape)
-    if sharding is not None and sharding.num_devices > 1:
+    if sharding is not None:
         return put_on(full, sharding, aval)
-    if device is None:
-        return on_context_mesh(put_array(full, aval), (None,) * len(shape))
-    return put_array(full, aval, device)
+    return on_context_mesh(put_array(full, aval), (None,) * len(shape))
 
 
 @out_sharded
