@@ -15,7 +15,7 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, OptionError, UsageError
 from olympus_core.base.source import function_name
-from olympus_core.execution.spmd import on_context_mesh, typed_results
+from olympus_core.execution.result_shardings import laid_results, on_context_mesh, typed_results
 from olympus_core.extension.api_util import debug_info
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
@@ -75,6 +75,7 @@ class Jit(StagedFunction[_P, _R]):
         if is_movable:
             ins = (SingleDeviceSharding(device),) * len(arguments.avals)
         outs = typed_results(program.olympuspr.out_avals, outs, [*ins, state.mesh])
+        outs = laid_results(program.olympuspr, outs, ins)
         outs = on_context_mesh(program.olympuspr.out_avals, outs, state.mesh)
         signature = Interface(
             self.name,
@@ -132,7 +133,9 @@ class Jit(StagedFunction[_P, _R]):
         """
         if is_float0(x):
             return ShapeDtypeStruct(x.shape, x.dtype)
-        return x.update(sharding=aval.explicit)
+        typed = aval.explicit
+        is_explicit = typed is not None and typed.mesh.are_all_axes_explicit
+        return x.update(sharding=typed if is_explicit else None)
 
 
 class DirectJit(DirectFunction[_P, _R], Jit[_P, _R]):

@@ -221,7 +221,7 @@ class DeviceArray(Array):
 
     def byteswap(self) -> DeviceArray:
         """Return the array with the bytes of each element in reverse order."""
-        return put_array(self.numpy().byteswap(), self.aval)
+        return put_array(self.numpy().byteswap(), get_aval(self))
 
     def tobytes(self, order: Literal["K", "A", "C", "F"] | None = "C") -> bytes:
         """Return the bytes of the elements, in row-major order unless `order` is "F"."""
@@ -293,7 +293,7 @@ class DeviceArray(Array):
         return self
 
     def __deepcopy__(self, memo: Any) -> DeviceArray:
-        return put_array(self.numpy(), self.aval)
+        return put_array(self.numpy(), get_aval(self))
 
     def __dlpack__(
         self,
@@ -321,7 +321,7 @@ class DeviceArray(Array):
         value = self.numpy()
         if max_version is not None and max_version[0] >= 1 and value.dtype.char in _EXCHANGED:
             return value.__dlpack__(max_version=max_version, copy=copy)
-        return xla.to_dlpack(put_array(value, self.aval).buffer if copy else self._exchanged())
+        return xla.to_dlpack(put_array(value, get_aval(self)).buffer if copy else self._exchanged())
 
     def _exchanged(self) -> xla.Buffer:
         """Return the Buffer of one device for the exchange."""

@@ -15,8 +15,15 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, Shard, put_array
 from olympus_core.arrays.relaying import relaid
+from olympus_core.arrays.types_on_meshes import visible_type
 from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray, canonical_shape, get_aval, register_aval
+from olympus_core.base.avals import (
+    ShapedArray,
+    canonical_shape,
+    get_aval,
+    register_aval,
+    register_visible_type,
+)
 from olympus_core.base.errors import (
     ArgumentError,
     DTypeError,
@@ -45,7 +52,9 @@ class ShardedArray(DeviceArray):
     Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
 
-    __slots__ = ("_layout", "_sharding")
+    __slots__ = ("_layout", "_sharding", "plain_aval")
+    #: the type without a mesh of `Auto` axes, as programs have it
+    plain_aval: ShapedArray
     _sharding: Sharding
     #: the layout in memory; None for row-major
     _layout: Layout | None
@@ -53,9 +62,8 @@ class ShardedArray(DeviceArray):
     def __init__(self, aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> None:
         explicit = typed_sharding(sharding, aval.ndim)
         aval = aval.with_memory(is_on_host(sharding))
-        super().__init__(
-            aval if explicit is aval.explicit else aval.with_sharding(explicit), buffer
-        )
+        self.plain_aval = aval if explicit is aval.explicit else aval.with_sharding(explicit)
+        super().__init__(visible_type(self.plain_aval, sharding), buffer)
         layout = sharding.layout
         self._layout = None if layout is None or layout.is_row_major else layout
         self._sharding = sharding.with_layout(None)
@@ -132,7 +140,9 @@ class ShardedArray(DeviceArray):
     def addressable_shards(self) -> list[Shard]:
         self._alive()
         shape = self.aval.shape
-        shard_aval = self.aval.without_sharding().update(shape=self._sharding.shard_shape(shape))
+        shard_aval = self.plain_aval.without_sharding().update(
+            shape=self._sharding.shard_shape(shape)
+        )
         places = self._sharding.tiling(self.aval.ndim).places
         tiled = self._sharding
         if isinstance(tiled, NamedSharding) and tiled.unreduced:
@@ -154,7 +164,7 @@ class ShardedArray(DeviceArray):
         return self
 
     def __deepcopy__(self, memo: Any) -> DeviceArray:
-        return put_on(self.numpy(), self._sharding, self.aval)
+        return put_on(self.numpy(), self._sharding, self.plain_aval)
 
     def _rows(self) -> Iterator[Array]:
         sharding = self._sharding
@@ -166,14 +176,15 @@ class ShardedArray(DeviceArray):
         return (put_on(value, whole) for value in self.numpy())
 
     def _exchanged(self) -> xla.Buffer:
-        return put_array(self.numpy(), self.aval.without_sharding()).buffer
+        return put_array(self.numpy(), self.plain_aval.without_sharding()).buffer
 
 
 def _aval(x: ShardedArray) -> ShapedArray:
-    return x.aval
+    return x.plain_aval
 
 
 register_aval(ShardedArray, _aval)
+register_visible_type(ShardedArray)
 
 
 def on_device(
@@ -212,8 +223,9 @@ def in_layout(x: DeviceArray, layout: Layout) -> DeviceArray:
     orders = order_of(x.aval.ndim, own), order_of(x.aval.ndim, needed)
     if orders[0] == orders[1]:
         return x
-    buffer = relaid(x.aval, x.sharding, xla.shard_buffers(x.buffer), orders)
-    return ShardedArray(x.aval, buffer, needed)
+    aval = get_aval(x)
+    buffer = relaid(aval, x.sharding, xla.shard_buffers(x.buffer), orders)
+    return ShardedArray(aval, buffer, needed)
 
 
 def _put_on(x: Any, sharding: Sharding, aval: ShapedArray | None) -> DeviceArray:

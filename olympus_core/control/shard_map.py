@@ -123,6 +123,7 @@ class ShardMap(MultipleResults):
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
     raised_from: tuple[str, ...] = ("sdy.manual_computation",)
+    changes_mesh = True
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         params = operation.manual_computation()

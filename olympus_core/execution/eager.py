@@ -15,27 +15,29 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_array
 from olympus_core.arrays.sharded_array import ShardedArray
+from olympus_core.arrays.types_on_meshes import check_meshes
 from olympus_core.base import dtypes, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
 from olympus_core.base.errors import DeletedArrayError, LeakedTracerError, NaNError, ShardingError
 from olympus_core.base.permissions import check_execution
 from olympus_core.execution import compilation
+from olympus_core.execution.result_shardings import (
+    laid_results,
+    on_context_mesh,
+    typed_results,
+)
 from olympus_core.execution.spmd import (
     Placement,
     ShardedProgram,
     committed_sharding,
     compile_sharded,
-    laid_results,
-    on_context_mesh,
     on_devices,
     placement,
     shardings_in,
-    typed_results,
 )
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import EagerOperation, Primitive
-from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
@@ -319,9 +321,9 @@ class EagerTrace:
             x if isinstance(x, DeviceArray) else self._put(primitive, params, x) for x in args
         ]
         mesh = state.mesh if state.mesh.__class__ is Mesh else None
-        avals = tuple([x.aval for x in arrays])
-        if mesh is not None and mesh.has_explicit_axes:
-            check_context(primitive.spoken(params), avals, mesh)
+        avals = tuple(map(get_aval, arrays))
+        if not primitive.changes_mesh and not _is_identity(params):
+            check_meshes(primitive.spoken(params), arrays, mesh)
         shardings = tuple(map(committed_sharding, arrays))
         device = state.default_device or xla.default_device()
         program = _on_devices(primitive, avals, tuple(params.items()), shardings, mesh, device)
@@ -342,6 +344,12 @@ class EagerTrace:
             x = x.__jax_array__()
             return x if isinstance(x, DeviceArray) else self._put(primitive, params, x)
         return put_array(x)
+
+
+def _is_identity(params: dict[str, Any]) -> bool:
+    """Return True for the call of a program without operations."""
+    program = params.get("olympuspr")
+    return program is not None and not program.eqns
 
 
 def _fault(x: Any) -> str | None:

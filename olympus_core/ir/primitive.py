@@ -224,6 +224,8 @@ class Primitive:
     is_cheap: bool = False
     #: its meaning depends on the dtypes of its operands, so that it is not evaluated in wider ones
     has_fixed_dtypes: ClassVar[bool] = False
+    #: its operands may be on another mesh than the mesh of the context
+    changes_mesh: ClassVar[bool] = False
     #: its result has a layout in memory, also as a result of a program
     chooses_layout: ClassVar[bool] = False
     #: it tests two values for equality, so that both must be rounded in the same way

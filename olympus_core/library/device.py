@@ -16,6 +16,7 @@ from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_ar
 from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
+from olympus_core.base.avals import get_aval
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError
 from olympus_core.execution import eager
@@ -318,7 +319,9 @@ def _put(value: Any, where: Any, semantics: ArrayCopySemantics) -> DeviceArray:
         x = value if isinstance(value, DeviceArray) else on_default_device(put_array(value))
     result: DeviceArray = transferred(x, where)
     is_copied = semantics is ArrayCopySemantics.ALWAYS_COPY and result is value
-    return put_on(np.array(result.numpy()), result.sharding, result.aval) if is_copied else result
+    if not is_copied:
+        return result
+    return put_on(np.array(result.numpy()), result.sharding, get_aval(result))
 
 
 def _origin(x: Any) -> Sharding | None:

@@ -7,7 +7,9 @@ import math
 from collections.abc import Callable, Collection, Hashable, Sequence, Set
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
+from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.arrays.mesh_context import context_mesh, current_mesh
+from olympus_core.arrays.types_on_meshes import array_mesh
 from olympus_core.base import source, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
@@ -239,6 +241,7 @@ def _mapped(
             return changed
         names = names_of(f, in_tree)
         check_arrays("shard_map", f, names, leaves)
+        _check_meshes(mapping.mesh, leaves)
         avals = [get_aval(x) for x in leaves]
         if mapping.in_specs is Infer:
             specs = [_inferred_spec(a, mapping) for a in avals]
@@ -302,6 +305,26 @@ def _with_references(
     return result
 
 
+def _check_meshes(mesh: AnyMesh, leaves: Sequence[Any]) -> None:
+    """Raise ShardingError for an array on a mesh of another shape or with other types of axes."""
+    for x in leaves if trace.at_base() else ():
+        own = array_mesh(x) if isinstance(x, DeviceArray) else None
+        if own is None or own == mesh.abstract_mesh:
+            continue
+        if own.shape_tuple != mesh.shape_tuple:
+            raise ShardingError(
+                f"Mesh shape of the input {own.shape_tuple} does not match the mesh shape passed "
+                f"to shard_map {mesh.shape_tuple} for shape {x.aval.long_name()}",
+                hint="put the array on the mesh with device_put",
+            )
+        if own.has_explicit_axes and not mesh.has_explicit_axes:
+            raise ShardingError(
+                f"The context mesh {mesh.abstract_mesh} should match the mesh of the input {own} "
+                f"for shape {x.aval.long_name()}",
+                hint="put the array on the mesh with device_put",
+            )
+
+
 def _hashable(mapping: _Mapping) -> Any:
     leaves, treedef = tree.flatten(mapping.out_specs, is_leaf=lambda x: x is None)
     return mapping.mesh, mapping.manual, mapping.check, tuple(leaves), treedef
@@ -314,7 +337,7 @@ def _checked(
     if not isinstance(mesh, AnyMesh):
         raise _not_a_mesh(mesh)
     context = context_mesh()
-    if context is not None and context.shape_tuple != mesh.shape_tuple:
+    if context is not None and not outer and context.abstract_mesh != mesh.abstract_mesh:
         raise ShardingError(
             f"The context mesh {context} should match the mesh passed to shard_map {mesh}",
             hint="leave mesh out, or leave the context",

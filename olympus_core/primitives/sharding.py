@@ -39,6 +39,8 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
 
     raised_from: tuple[str, ...] = ("sdy.sharding_constraint",)
 
+    changes_mesh = True
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         sharding: Sharding = params["sharding"]
         sharding.tiling_of(avals[0].shape, f"an array {avals[0].long_name()}")
@@ -98,6 +100,8 @@ class DevicePut(LinearPrimitive):
     """
 
     multiple_results = True
+
+    changes_mesh = True
 
     def bind(self, *args: Any, **params: Any) -> Any:
         if any(isinstance(x, Tracer) for x in args):
@@ -195,6 +199,8 @@ class Reshard(LinearPrimitive, SingleResult):
     If the mesh of `sharding` has no explicit axes, the type has no sharding, and the compiler
     chooses one.
     """
+
+    changes_mesh = True
 
     def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
         return (avals[0].with_sharding(typed_sharding(params["sharding"], avals[0].ndim)),)

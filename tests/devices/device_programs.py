@@ -552,3 +552,59 @@ def cached_by_a_gradient(p: Any) -> Any:
 
 
 row("cache of a gradient", cached_by_a_gradient)
+
+
+def auto(p: Any, *entries: Any) -> Any:
+    return p.m.device_put(host(8, 8), named(p, *entries))
+
+
+def explicit(p: Any) -> Any:
+    both = p.mesh(("Explicit", "Explicit"))
+    return p.m.device_put(host(8, 8), p.sharding.NamedSharding(both, p.P("x", "y")))
+
+
+def in_mesh(p: Any, kind: str, run: Callable[[], Any]) -> Any:
+    with p.m.set_mesh(p.mesh((kind, kind))):
+        return run()
+
+
+def own_type(p: Any, x: Any) -> list[Any]:
+    aval = p.m.typeof(x)
+    return [str(aval), str(aval.sharding), aval.sharding.mesh == mesh(p).abstract_mesh]
+
+
+row("the mesh in a type", lambda p: own_type(p, auto(p, "x")) + own_type(p, auto(p)))
+row("types on a mesh", lambda p: (
+    p.m.typeof(auto(p, "x")) == p.m.typeof(auto(p, "y")),
+    p.m.typeof(auto(p, "x")) == p.m.typeof(p.np.ones((8, 8), "float32"))))  # fmt: skip
+row("types of results on a mesh", lambda p: [
+    own_type(p, x) for x in (auto(p, "x") * 2, auto(p, "x").sum(), p.m.jit(p.np.sin)(auto(p)))
+])  # fmt: skip
+row("types of keys on a mesh", lambda p: own_type(p, p.m.device_put(keys(p), named(p, "x"))))
+for title, run in {
+    "a sum": lambda p: auto(p, "x") + explicit(p),
+    "a product": lambda p: auto(p) @ explicit(p),
+    "a choice": lambda p: p.np.where(auto(p, "x") > 1, explicit(p), 0),
+    "a staged sum": lambda p: p.m.jit(lambda x, y: x + y)(auto(p, "x"), explicit(p)),
+}.items():
+    row(f"{title} on two meshes", run, "Mesh for all inputs should be equal. Got one mesh")
+row("a pair on two meshes", lambda p: p.m.jit(lambda x, y: (x, y))(auto(p, "x"), explicit(p)))
+for kind, other in (("Auto", explicit), ("Explicit", lambda p: auto(p, "x"))):
+    for title, call in {
+        "an operation": lambda p, x: x * 2,
+        "a function": lambda p, x: p.np.sin(x),
+        "a staged operation": lambda p, x: p.m.jit(lambda x: x * 2)(x),
+        "a gradient": lambda p, x: p.m.grad(lambda x: x.sum())(x),
+    }.items():
+        row(f"{title} in the context of a mesh of {kind} axes",
+            lambda p, k=kind, o=other, c=call: in_mesh(p, k, lambda: c(p, o(p))),
+            "context mesh .* should match the aval mesh")  # fmt: skip
+row("a shard_map of an array on a mesh of other axes", lambda p: in_mesh(p, "Auto", lambda:
+    p.m.shard_map(lambda x: x, in_specs=p.P("x"), out_specs=p.P("x"))(explicit(p))),
+    "should match the mesh")  # fmt: skip
+row("a shard_map on a mesh of other axes", lambda p: in_mesh(p, "Explicit", lambda:
+    p.m.shard_map(lambda x: x, mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x"))(host(8))),
+    "should match the mesh passed to shard_map")  # fmt: skip
+row("a constraint in an explicit context", lambda p: in_mesh(p, "Explicit", lambda:
+    p.m.jit(lambda x: p.lax.with_sharding_constraint(x, named(p, "x")))(host(8))),
+    "acts as an assert")  # fmt: skip

@@ -106,7 +106,7 @@ row("a tree", lambda p: [str(x.format) for x in p.m.device_put([host(8, 4)] * 2,
 row("results in layouts", lambda p: [str(x.format) for x in p.m.jit(
     lambda x: (x, x), out_shardings=(laid(p), None))(host(8, 4))])  # fmt: skip
 row("a copy", lambda p: [shown(p, put(p).copy()), shown(p, p.np.asarray(put(p)))])
-row("pickled", lambda p: shown(p, pickle.loads(pickle.dumps(put(p)))))
+row("a pickled array", lambda p: shown(p, pickle.loads(pickle.dumps(put(p)))))
 row("from parts", lambda p: shown(p, p.m.make_array_from_callback(
     (8, 4), laid(p, "x", "y"), lambda i: host(8, 4)[i])))  # fmt: skip
 row("the choice of the compiler", lambda p: str(
@@ -122,7 +122,7 @@ row("a compiled program moves arrays", lambda p: doubled(p, in_shardings=laid(p)
 row("a compiled program and another layout", lambda p: doubled(p, in_shardings=laid(p)).lower(
     host(8, 4)).compile()(p.m.device_put(host(8, 4), single(p))),
     "compiled for input layouts that disagree with the layouts of arguments")  # fmt: skip
-row("descriptions", lambda p: [str(struct(p, laid(p))), str(struct(p, laid(p)).format),
+row("described layouts", lambda p: [str(struct(p, laid(p))), str(struct(p, laid(p)).format),
     str(struct(p, None).format), struct(p, laid(p)) == struct(p, single(p))])  # fmt: skip
 row("a description of a choice", lambda p: struct(p, auto(p)), "Layout.AUTO` cannot be used")
 row("a layout of another rank", lambda p: p.m.device_put(host(8), laid(p)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from olympus_core.arrays.mesh_context import entered
+from olympus_core.arrays.mesh_context import context_mesh, entered
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
@@ -100,6 +100,10 @@ def _constrained(x: Any, sharding: Any) -> Any:
             f"with_sharding_constraint needs a sharding, and got {sharding!r:.80}",
             hint="pass NamedSharding(mesh, spec)",
         )
+    context = None if trace.manual_axes() else context_mesh()
+    is_explicit = context is not None and context.are_all_axes_explicit
+    if is_explicit and isinstance(sharding, NamedSharding):
+        sharding = sharding.update(mesh=context)
     if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
         return _asserted(x, sharding)
     if trace.at_base() and isinstance(sharding, NamedSharding):

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from olympus_core.arrays.device_array import Shard
+from olympus_core.arrays.device_array import DeviceArray, Shard
+from olympus_core.arrays.types_on_meshes import visible_type
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import (
     Shape,
@@ -418,7 +419,11 @@ class KeyArray:
     @property
     def aval(self) -> ShapedArray:
         """The type, of the dtype of keys."""
-        return shaped(self.shape, self.dtype)  # type: ignore[arg-type]
+        if not isinstance(self.data, DeviceArray):
+            return shaped(self.shape, self.dtype)  # type: ignore[arg-type]
+        words = get_aval(self.data)
+        aval = words.without_axis(words.ndim - 1).update(dtype=self.dtype)  # type: ignore[arg-type]
+        return visible_type(aval, self.sharding)
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "shape"):  # a tree's leaf may be anything

@@ -1,0 +1,102 @@
+"""The types of arrays on meshes whose axes all have the type `Auto`, as users see them.
+
+Programs do not depend on such a mesh: in them, and in all caches, the types are without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.context import state
+from olympus_core.base.errors import ShardingError, ShardingTypeError
+from olympus_core.placement.mesh import AbstractMesh, Mesh
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.placement.sharding import NamedSharding, Sharding
+
+
+class TypeOnMesh(ShapedArray):
+    """The type of an array on a mesh that no explicit axis splits; `plain` is without the mesh."""
+
+    __slots__ = ("mesh", "plain")
+    mesh: AbstractMesh
+    plain: ShapedArray
+
+    @property
+    def sharding(self) -> NamedSharding:
+        """The sharding on the mesh, which splits no dimension."""
+        return NamedSharding(self.mesh, PartitionSpec(*[None] * self.ndim))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return on_mesh, (self.plain, self.mesh)
+
+
+_types: dict[tuple[ShapedArray, AbstractMesh], TypeOnMesh] = {}
+
+
+def on_mesh(aval: ShapedArray, mesh: AbstractMesh | None) -> ShapedArray:
+    """Return a type on a mesh; unchanged for None."""
+    if mesh is None:
+        return aval
+    key = aval, mesh
+    known = _types.get(key)
+    if known is None:
+        fields = aval.shape, aval.dtype, aval.weak_type, aval.vma, aval.explicit, aval.on_host
+        new = TypeOnMesh._unchecked(*fields)
+        assert isinstance(new, TypeOnMesh)
+        new.mesh, new.plain = mesh, aval
+        known = _types.setdefault(key, new)
+    return known
+
+
+def visible_type(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
+    """Return the type of an array with a sharding, as users see it."""
+    is_plain = aval.explicit is None and sharding.__class__ is NamedSharding
+    if not is_plain or not isinstance(sharding, NamedSharding):
+        return aval
+    mesh = sharding.mesh
+    return on_mesh(aval, mesh.abstract_mesh) if isinstance(mesh, Mesh) else aval
+
+
+def array_mesh(x: Any) -> AbstractMesh | None:
+    """Return the mesh in the type of an array; None for one without a mesh."""
+    aval = x.aval
+    if aval.__class__ is TypeOnMesh:
+        mesh: AbstractMesh = aval.mesh
+        return mesh
+    return None if aval.explicit is None else aval.explicit.mesh
+
+
+def check_meshes(name: str, arrays: Sequence[Any], context: Mesh | None) -> None:
+    """Raise for arrays on other meshes than the `context`, or on two, if an axis is explicit.
+
+    An array may be on the mesh of an outer context, and a whole one on the same mesh with axes of
+    other types: `auto_axes` creates such arrays.  The errors are ShardingError, and
+    ShardingTypeError for two meshes.
+    """
+    meshes = {mesh: x for x in arrays if (mesh := array_mesh(x)) is not None}
+    if context is None:
+        if len(meshes) > 1 and any(mesh.has_explicit_axes for mesh in meshes):
+            one, other = list(meshes)[:2]
+            types = ", ".join([x.aval.short_name() for x in arrays])
+            raise ShardingTypeError(
+                f"{name}: Mesh for all inputs should be equal. Got one mesh: {one} and another "
+                f"mesh: {other}: the operands are {types}",
+                hint="put the arrays on one mesh with device_put",
+            )
+        return
+    own = context.abstract_mesh
+    outer = [before.abstract_mesh for _, before in state.mesh_contexts if before is not None]
+    for x in arrays:
+        mesh = array_mesh(x)
+        if mesh is None or mesh == own or mesh in outer:
+            continue
+        if x.is_fully_replicated and mesh.shape_tuple == own.shape_tuple:
+            continue
+        if mesh.has_explicit_axes or own.has_explicit_axes:
+            raise ShardingError(
+                f"For primitive {name}, context mesh {own} should match the aval mesh {mesh} for "
+                f"shape {x.aval.long_name()}",
+                hint="put the array on the mesh of the context, or leave the context",
+            )
