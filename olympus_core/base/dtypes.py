@@ -247,15 +247,30 @@ def _join(nodes: frozenset[str]) -> str:
     return least[0]
 
 
+#: the order of the kinds, in which strict promotion admits weak types of the same or a lesser kind
+_STRICT_RANKS: Final = {"i": 0, "u": 0, "f": 1, "c": 2}
+
+
+def _is_strict(entries: tuple[tuple[DType, bool], ...]) -> bool:
+    """Return True for one dtype with weak types of its kind or a lesser one."""
+    strong = {d for d, w in entries if not w or d == bool_}
+    if len(strong) > 1 or not strong:
+        return not strong
+    rank = _STRICT_RANKS.get(_KIND[strong.pop()], -1)
+    return all(_STRICT_RANKS[_KIND[d]] <= rank for d, w in entries if w)
+
+
 @functools.cache
 def _promote(entries: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[DType, bool]:
     if len({d for d, _ in entries}) == 1:
         return entries[0][0], all(w for _, w in entries)
     nodes = frozenset(_node(d, w) for d, w in entries)
-    if strict and len({d for d, w in entries if not w}) > 1:
-        names = ", ".join(long_name(d) for d, _ in entries)
+    if strict and not _is_strict(entries):
+        names = ", ".join(long_name(d) + "*" * (w and d != bool_) for d, w in entries)
         raise TypePromotionError(
-            f"strict dtype promotion is on, and the operands have dtypes {names}"
+            f"the operands have dtypes {names}, which have no implicit promotion while "
+            "numpy_dtype_promotion is 'strict'; cast one of them with .astype, or set it to "
+            "'standard'"
         )
     joined = _join(nodes)
     if joined.endswith("*"):

@@ -145,6 +145,14 @@ def _position(code: CodeType, instruction: int) -> Position:
     )
 
 
+def user_level() -> int:
+    """Return the stacklevel at which the caller's `warnings.warn` names the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and is_internal(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def is_internal(filename: str) -> bool | None:
     """Return True if a file belongs to OLYMPUS or to a library that only passes calls along.
 

@@ -6,6 +6,7 @@ Python scalars remain scalars (they become literals in the IR); weak types give 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
@@ -18,7 +19,13 @@ from olympus_core.base.avals import Shape, get_aval, shape_of, shaped
 from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import record_undecided
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import DTypeError, OlympusWarning, ShapeError
+from olympus_core.base.errors import (
+    ArgumentError,
+    DTypeError,
+    OlympusWarning,
+    RangeError,
+    ShapeError,
+)
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.primitives.collective import varying
@@ -85,8 +92,50 @@ def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
         return _SCALARS[kind](x.item() if isinstance(x, np.generic) else x)
     if kind in "iu" and isinstance(x, int):
         dtypes.check_python_int(x, np.dtype("uint64" if x > 0 else "int64"))
+    elif kind in "iu" and not math.isfinite(x):
+        x = 0 if math.isnan(x) else getattr(dtypes.iinfo(dtype), "max" if x > 0 else "min")
     with np.errstate(all="ignore"):
         return np.asarray(x).astype(dtype)[()]
+
+
+def convert_to_requested(x: Any, dtype: DType) -> Any:
+    """Return `x` with the dtype that the caller of a function requested; a scalar remains a scalar.
+
+    Warns (ComplexWarning) if imaginary parts are discarded.  A Python complex number has no real
+    value: it is True or False as bool, and raises DTypeError for other real dtypes.
+    """
+    if dtypes.kind(dtype) == "c" or dtypes.kind(get_aval(x).dtype) != "c":
+        return convert(x, dtype)
+    warn_discarded(get_aval(x).dtype, dtype)
+    if x.__class__ is complex:
+        check_number(x, dtype)
+        return bool(x)
+    return convert(x, dtype)
+
+
+def check_number(x: complex, dtype: DType) -> None:
+    """Raise an error if a Python number has no value of the dtype: complex, nan or infinite.
+
+    The error is DTypeError for a complex number, ArgumentError for nan and RangeError for infinity.
+    """
+    kind, name = dtypes.kind(dtype), dtypes.long_name(dtype)
+    if isinstance(x, complex):
+        if kind not in "cb":
+            raise DTypeError(f"a value of {name} must be a real number, not 'complex': it is {x}")
+    elif kind in "iu" and isinstance(x, float) and not math.isfinite(x):
+        if math.isnan(x):
+            raise ArgumentError(f"cannot convert float NaN to integer, a value of {name}")
+        raise RangeError(f"cannot convert float infinity to integer, a value of {name}")
+
+
+def warn_discarded(source_dtype: DType, dtype: DType) -> None:
+    """Warn (ComplexWarning) if a conversion between the dtypes discards imaginary parts."""
+    if dtypes.kind(source_dtype) == "c" and dtypes.kind(dtype) != "c":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=source.user_level(),
+        )
 
 
 def promote_dtypes(*xs: Any) -> list[Any]:

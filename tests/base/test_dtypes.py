@@ -86,6 +86,20 @@ def test_strict_promotion_refuses_mixed_dtypes():
         assert dtypes.promote(b, (np.dtype("float32"), True)) == (np.float32, False)
 
 
+@pytest.mark.parametrize("name", ["bool", "int8", "uint32", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("number", WEAK)
+def test_strict_promotion_of_python_numbers_as_in_jax(name: str, number: complex) -> None:
+    def promoted(package):
+        with package.numpy_dtype_promotion("strict"):
+            try:
+                return np.dtype(package.numpy.result_type(package.numpy.zeros(2, name), number))
+            except ValueError as e:
+                assert "strict" in str(e)
+                return type(e).__name__
+
+    assert promoted(olympus) == promoted(jax)
+
+
 def test_names_are_what_programs_and_messages_have():
     assert avals.get_aval(np.zeros((2, 3), ml_dtypes.bfloat16)).short_name() == "bf16[2,3]"
     assert avals.get_aval(True).long_name() == "bool[]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -204,6 +205,39 @@ def test_a_64_bit_dtype_is_a_warning(call: Call) -> None:
     with pytest.warns(UserWarning, match="64-bit dtypes are off") as caught:
         assert call().dtype.itemsize in (4, 8)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("value", [1j, float("nan"), float("inf"), 1.5])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32", "bool"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n, v, d: n.numpy.asarray(v, d),
+        lambda n, v, d: n.numpy.asarray([v], d),
+        lambda n, v, d: n.numpy.full(2, v, d),
+        lambda n, v, d: n.lax.convert_element_type(v, d),
+        lambda n, v, d: n.numpy.zeros(1, d).at[0].set(v),
+        lambda n, v, d: n.numpy.asarray(v).astype(d),
+        lambda n, v, d: n.lax.convert_element_type(n.numpy.asarray(v), d),
+    ],
+    ids=["asarray", "list", "full", "convert", "set", "astype", "convert array"],
+)
+def test_numbers_that_a_dtype_lacks_as_in_jax(call: Call, value: complex, dtype: str) -> None:
+    def outcome(package: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = np.asarray(call(package, value, dtype)).tolist()
+            except (TypeError, ValueError, OverflowError) as e:
+                return e
+        return result, {w.category for w in caught} - {np.exceptions.ComplexWarning}
+
+    ours, theirs = outcome(ox), outcome(jax)
+    if isinstance(theirs, Exception):
+        assert isinstance(ours, type(theirs))
+    else:
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        assert ours[1] == theirs[1]
 
 
 def test_python_types_mean_the_default_dtypes() -> None:

@@ -20,6 +20,7 @@ from olympus_core.library.promotion import (
     check_arrays,
     convert,
     convert_array,
+    convert_to_requested,
     promote_shapes,
 )
 from olympus_core.library.structural import structural
@@ -540,7 +541,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         dtype = dtypes.default_dtype(python[new_dtype])
     else:
         dtype = dtypes.canonicalize(new_dtype)
-    return convert_array(operand, dtype, False)
+    return convert_array(convert_to_requested(operand, dtype), dtype, False)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any, Final
@@ -27,8 +26,9 @@ from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library.device import placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.slicing import stack
-from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.promotion import check_arrays, check_number, convert, warn_discarded
 from olympus_core.library.structural import structural
+from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
 from olympus_core.xla import Device
 
@@ -50,17 +50,9 @@ def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = 
             f"will be truncated to dtype {supported}: 64-bit dtypes are off; "
             "enable them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
             UserWarning,
-            stacklevel=_user_level(),
+            stacklevel=source.user_level(),
         )
     return supported
-
-
-def _user_level() -> int:
-    """Return the stacklevel at which the caller's `warnings.warn` names the user's line."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and source.is_internal(frame.f_code.co_filename):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 @out_sharded
@@ -134,12 +126,16 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
     if isinstance(x, Array):
         if dtype is None or (dtype == x.dtype and not x.weak_type):
             return _copied(x) if copy else x
+        warn_discarded(x.dtype, dtype)
         result: Array = convert(x, dtype)
         return result
     if dtypes.is_python_scalar(x):
         own = get_aval(x)
         target_dtype = own.dtype if dtype is None else dtype
         aval = shaped((), target_dtype, dtype is None and own.weak_type)
+        if dtype is not None:
+            check_number(x, target_dtype)
+            x = bool(x) if target_dtype == dtypes.bool_ else x
         exact = isinstance(x, int) and dtypes.kind(target_dtype) in "iu"
         return put_array(x if exact else convert(x, target_dtype), aval)
     if isinstance(x, (list, tuple)):
@@ -175,6 +171,7 @@ def _put(value: np.ndarray[Any, Any], dtype: DType | None) -> Array:
     target_dtype = dtypes.canonicalize(value.dtype) if dtype is None else dtype
     if value.dtype != target_dtype:
         if value.dtype.kind == "c" and dtypes.kind(target_dtype) != "c":
+            warn_discarded(value.dtype, target_dtype)
             value = value.real
         with np.errstate(all="ignore"):
             value = value.astype(target_dtype)
@@ -201,11 +198,17 @@ def _from_sequence(x: Any, dtype: DType | None) -> Array:
             )
     if dtype is None:
         dtype = _common_dtype(leaves)
+    elif dtypes.kind(dtype) in "iuf":
+        for leaf in leaves:
+            if leaf.__class__ is float or leaf.__class__ is complex:
+                check_number(leaf, dtype)
     try:
         plain = set(map(type, leaves)) <= {bool, int}
         value = np.array(x, dtype=dtype if plain else None)
     except ValueError as e:
         raise ShapeError(f"array needs sequences of one length at each depth: {e}") from None
+    if dtype == dtypes.bool_ and value.dtype.kind == "c":
+        value = value != 0
     return _put(_numpy_value(value), dtype)
 
 
@@ -257,9 +260,19 @@ def astype(
     """
     check_arrays("astype", x)
     target_dtype = requested_dtype("astype", dtype)
-    result = _array(
-        convert(x, target_dtype) if dtypes.is_python_scalar(x) else x, target_dtype, copy
-    )
+    is_complex = dtypes.kind(get_aval(x).dtype) == "c"
+    if is_complex and dtypes.kind(target_dtype) not in "cb":
+        warnings.warn(
+            "Casting from complex to real dtypes will soon raise a ValueError: use "
+            "olympus.numpy.real or olympus.numpy.imag",
+            DeprecationWarning,
+            stacklevel=source.user_level(),
+        )
+    if is_complex and target_dtype == dtypes.bool_:
+        x = ne_p.bind(x, convert(0, get_aval(x).dtype))
+    elif is_complex or dtypes.is_python_scalar(x):
+        x = convert(x, target_dtype)
+    result = _array(x, target_dtype, copy)
     return result if device is None else placed(result, device)
 
 

@@ -16,7 +16,13 @@ from olympus_core.ir.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.library.device import check_device, like, on_context_mesh, placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.array import requested_dtype
-from olympus_core.library.promotion import broadcast_to, check_arrays, convert, vary_together
+from olympus_core.library.promotion import (
+    broadcast_to,
+    check_arrays,
+    convert,
+    convert_to_requested,
+    vary_together,
+)
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.primitives.sharding import retyped
@@ -59,7 +65,7 @@ def full(
     if hasattr(fill_value, "__jax_array__"):
         fill_value = fill_value.__jax_array__()
     if dtype is not None:
-        fill_value = convert(fill_value, requested_dtype("full", dtype))
+        fill_value = convert_to_requested(fill_value, requested_dtype("full", dtype))
     return _filled(canonical_shape(shape), fill_value, device)
 
 
@@ -136,7 +142,8 @@ def full_like(
     aval = get_aval(a)
     target_dtype = requested_dtype("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)
-    value = convert(fill_value, target_dtype, dtype is None and aval.weak_type)
+    value = convert_to_requested(fill_value, target_dtype)
+    value = convert(value, target_dtype, dtype is None and aval.weak_type)
     filled = vary_together(_filled(size, value), a)
     if shape is None and aval.explicit is not None:
         filled = retyped(filled, aval)

@@ -141,12 +141,12 @@ class _OpenGrid:
     def __getitem__(self, key: slice) -> Array: ...
 
     @overload
-    def __getitem__(self, key: tuple[slice, ...]) -> tuple[Array, ...]: ...
+    def __getitem__(self, key: tuple[slice, ...]) -> list[Array]: ...
 
-    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array | tuple[Array, ...]:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array | list[Array]:
         if isinstance(key, slice):
             return _of_slice(key)
-        return _coordinates(key, sparse=True) if key else ()
+        return list(_coordinates(key, sparse=True)) if key else []
 
 
 class _Concatenator:

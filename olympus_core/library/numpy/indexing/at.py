@@ -8,12 +8,13 @@ another behaviour.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from olympus_core.base import dtypes
+from olympus_core.base import dtypes, source
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.context import state
 from olympus_core.base.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
@@ -182,7 +183,26 @@ def _fitting(x: Array, values: Any, shape: Shape) -> Any:
         kind = dtypes.kind(aval.dtype)
         if type(values) is int and kind in "iu":
             return np.asarray(values).astype(aval.dtype)[()]
+    _check_cast(get_aval(values), aval)
     return values
+
+
+def _check_cast(values: ShapedArray, array: ShapedArray) -> None:
+    """Warn (FutureWarning) unless the values promote to the dtype of the array.
+
+    Raises TypePromotionError if the dtypes have no promotion.
+    """
+    if values.dtype == array.dtype:
+        return
+    dtype, _ = dtypes.promote((values.dtype, values.weak_type), (array.dtype, False))
+    if dtype != array.dtype:
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from dtype="
+            f"{dtypes.long_name(values.dtype)} to dtype={dtypes.long_name(array.dtype)} with "
+            f"numpy_dtype_promotion={state.numpy_dtype_promotion}; convert the values with .astype",
+            FutureWarning,
+            stacklevel=source.user_level(),
+        )
 
 
 def _joint_shape(have: Shape, shape: Shape) -> Shape | None:
