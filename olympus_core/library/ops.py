@@ -13,6 +13,7 @@ from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeEr
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.slicing import host_indices
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full
@@ -53,6 +54,7 @@ class _SegmentFunction(Protocol):
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: str | GatherScatterMode | None = None,
+        out_sharding: OutSharding = None,
     ) -> Array: ...
 
 
@@ -67,6 +69,7 @@ def _segment_function(
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: str | GatherScatterMode | None = None,
+        out_sharding: OutSharding = None,
     ) -> Array:
         rows, ids = _checked(name, data, segment_ids)
         reduced: Array = _reduced(
@@ -93,7 +96,8 @@ def _segment_function(
     (ConcretizationError).  indices_are_sorted, unique_indices: promises about the ids.
     bucket_size: the number of rows that are reduced first, to reduce rounding errors; then the
     results of these buckets are reduced.  mode: the treatment of ids that are negative or too
-    large (see GatherScatterMode); by default their rows are omitted.
+    large (see GatherScatterMode); by default their rows are omitted.  out_sharding: the sharding
+    of the result along explicit axes.
 
     Raises ShapeError unless each row has one id, DTypeError for ids that are not integers, and
     ArgumentError for a number of segments below 0 or a bucket without rows.{details}
@@ -101,7 +105,7 @@ def _segment_function(
     >>> ops.{name}(numpy.arange(1, 6), numpy.array([0, 0, 2, 2, 2]), num_segments=3)
     {printed}
     """
-    return segment_function
+    return out_sharded(segment_function)
 
 
 def _checked(name: str, data: Any, segment_ids: Any) -> tuple[Any, Any]:

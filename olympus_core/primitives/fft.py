@@ -80,6 +80,8 @@ class Fft(LinearPrimitive, SingleResult):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
+        if params["fft_type"] in (FftType.FFT, FftType.IFFT):
+            return [sharding_rules.spec_of(avals[0])]
         ranks = [len(params["fft_lengths"])]
         return sharding_rules.batch_dimensions(self.name, avals, ranks, outs)
 

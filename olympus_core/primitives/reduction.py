@@ -434,7 +434,12 @@ class Reduce(MultipleResults):
             if x.shape != arrays[0].shape:
                 text = ", ".join(a.short_name() for a in arrays)
                 raise ShapeError(f"reduce needs arrays of one shape, and got {text}")
-        return tuple([shaped(_without(x.shape, dimensions), x.dtype) for x in arrays])
+        outs = tuple([shaped(_without(x.shape, dimensions), x.dtype) for x in arrays])
+        if all(a.explicit is None for a in arrays):
+            return outs
+        spec = sharding_rules.without(sharding_rules.same(self.name, arrays), dimensions)
+        specs = [spec] * len(outs)
+        return sharding_rules.with_specs(self, arrays, outs, specs, unreduced_rules.NONE)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         half = len(operands) // 2

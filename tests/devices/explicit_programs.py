@@ -169,6 +169,16 @@ row("set", lambda p, a: a.at[:, 2].set(1.0), B)
 row("add at", lambda p, a, b: a.at[:, 2].add(b), B, ((8,), ("x",)))
 row("set split", lambda p, a: a.at[2].set(1.0), B)
 row("set out", lambda p, a: a.at[2].set(1.0, out_sharding=p.P("x", "y")), A)
+row("segments", lambda p, a, b: p.m.ops.segment_sum(a, b.astype("int32") % 4, 4), B, ((8,), ("x",)))
+row("segments out", lambda p, a, b: p.m.ops.segment_sum(
+    a, b.astype("int32") % 4, 4, out_sharding=p.P("y", None)), B, ((8,), ("x",)))  # fmt: skip
+row("largest of segments out", lambda p, a, b: p.m.ops.segment_max(
+    a, b.astype("int32") % 4, 4, out_sharding=p.P(None, "x")), B, ((8,), ("x",)))  # fmt: skip
+row("joint reduce", lambda p, a: p.lax.reduce(
+    (a, a), (1.0, 0.0), lambda x, y: (x[0] * y[0], x[1] + y[1]), (1,)), B)  # fmt: skip
+row("fft along a split axis", lambda p, a: p.np.abs(p.np.fft.fft(a)), ((8, 8), (None, "y")))
+row("fft of two axes", lambda p, a: p.np.abs(p.np.fft.fft2(a)), B)
+row("outer of matrices", lambda p, a, b: p.np.outer(a, b), B, ((8, 8), N))
 row("one_hot", lambda p, a: p.m.nn.one_hot(a.astype("int32"), 8), ((8,), ("x",)))
 
 # products

@@ -233,8 +233,14 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """
     reject_out("outer", out)
     a, b, left, right = _operands("outer", a, b)
-    column = reshape_p.bind(a, dimensions=None, new_sizes=(left.size, 1))
-    row = reshape_p.bind(b, dimensions=None, new_sizes=(1, right.size))
+    column, row = (
+        reshape_p.bind(
+            reshape_p.bind(x, dimensions=None, new_sizes=(aval.size,)) if aval.ndim > 1 else x,
+            dimensions=None,
+            new_sizes=sizes,
+        )
+        for x, aval, sizes in ((a, left, (left.size, 1)), (b, right, (1, right.size)))
+    )
     return mul_p.bind(*promote_shapes("outer", column, row))
 
 
