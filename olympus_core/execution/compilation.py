@@ -28,6 +28,7 @@ from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import whole_module as lowering
+from olympus_core.lowering.compiled_loops import compile_loops, may_have_loops
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding
@@ -142,6 +143,8 @@ def lower(
     module, has_own, callees = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
+    if is_for_one_cpu and may_have_loops(program):
+        has_forms = compile_loops(module) > 0 or has_forms
     return module, Origin(
         source,
         own_entry,

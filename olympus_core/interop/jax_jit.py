@@ -23,6 +23,7 @@ from olympus_core.interop.jax_lowering import (
     raised,
 )
 from olympus_core.interop.jax_modules import ad, batching, core, jax, mlir, partial_eval
+from olympus_core.lowering.compiled_loops import compile_loops
 from olympus_core.lowering.slices import share_slices
 from olympus_core.raising.gains import BLOCKS, NO_GAIN, gain
 from olympus_core.raising.unraisable import UnraisableError
@@ -204,6 +205,7 @@ def _faster(module: Any, name: str, options: _Options) -> Any:
     except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
         _report(name, exc)
         share_slices(module)
+        compile_loops(module)
         return module
     _logger.info("'%s' is raised: %s", name, reason)
     return content

@@ -54,6 +54,12 @@ class Splat(NamedTuple):
     aval: ShapedArray
 
 
+class _Tuple(NamedTuple):
+    """The values of a tuple, which only calls and selections of an element take."""
+
+    values: Sequence[Any]
+
+
 class _RaisingTrace(StagingTrace):
     """A trace whose equations have the location of the operation that is being raised."""
 
@@ -77,6 +83,8 @@ class _Scope:
 
     def full(self, x: Any) -> Any:
         """Return an operand as an array: a Splat becomes an equation, once."""
+        if isinstance(x, _Tuple):
+            raise UnraisableError("a tuple is used as an array")
         if not isinstance(x, Splat):
             return x
         if id(x) not in self._full:
@@ -211,6 +219,10 @@ class Raising:
         is_known = name.partition(".")[0] in _DIALECTS or name in _recognizers()
         if not is_known or (name in _EFFECTS and not self._is_numbered(name)):
             raise UnraisableError(f"{name} is not an operation without effects on arrays")
+        if name == "stablehlo.tuple":
+            return [_Tuple([self.scope.read(x) for x in operation.operands])]
+        if len(operation.operands) == 1 and _is_tuple(operation.operands[0]):
+            return self._of_tuple(operation, self.scope.read(operation.operands[0]))
         view = StableHloOperation(operation, self)
         if name == "stablehlo.constant":
             constant = _scalar_of(view)
@@ -229,6 +241,19 @@ class Raising:
         inner = self._captured(operation)
         full = [self.scope.full(x) for x in (*operands, *inner.values())]
         return opaque(operation, full, list(inner), view.avals_out)
+
+    def _of_tuple(self, operation: ir.Operation, operand: _Tuple) -> Sequence[Any]:
+        """Return an element of a tuple, or the results of a function of one, which is inlined."""
+        if operation.name == "stablehlo.get_tuple_element":
+            return [operand.values[operation.attributes["index"].value]]
+        if operation.name != "func.call":
+            raise UnraisableError(f"{operation.name} takes a tuple")
+        function = self.functions[operation.attributes["callee"].value]
+        if len(function.regions[0].blocks) != 1:
+            raise UnraisableError("a function has no body of one block")
+        block = function.regions[0].blocks[0]
+        self.scope.values[block.arguments[0]] = operand
+        return self._operations(block)
 
     def _is_numbered(self, name: str) -> bool:
         """Return True for the number of a device in a block where all axes are manual."""
@@ -304,6 +329,10 @@ def aval_of(kind: ir.Type) -> ShapedArray:
     if dtype is None or kind.encoding is not None:
         raise UnraisableError(f"{kind} has no dtype of its own")
     return shaped(tuple(kind.shape), dtype)
+
+
+def _is_tuple(value: ir.Value) -> bool:
+    return isinstance(value.type, mlir.ir.TupleType)
 
 
 def _scalar_of(view: StableHloOperation) -> Any:

@@ -1,0 +1,300 @@
+"""A rewrite of loops over small arrays, so that XLA compiles each one to one function.
+
+XLA for CPUs runs the kernels of a loop one by one, which takes 0.1 to 0.3 µs for each kernel and
+iteration: much more than a kernel on a few numbers.  It compiles a call with the attribute
+`xla_cpu_small_call` to one function, with the loops in it, and makes such calls of some loops
+itself.  This pass makes them of others.  The operations are the same, and so are the results, but
+for rounding in products.
+
+A loop is rewritten only if XLA has code for each of its operations in such a function: it has none
+for the libraries of products, reductions, sorts and decompositions.  The call takes one tuple,
+since XLA fails on a constant array as an operand of such a call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
+from olympus_core.mlir import bindings as mlir
+from olympus_core.xla.bindings import JAXLIB_VERSION
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+
+# The attributes of a call that XLA compiles to one function, and does not inline before.
+_ATTRIBUTES = '{inlineable = "false", xla_cpu_small_call = "true"}'
+
+#: elements of an array in a loop: on larger ones, separate kernels may be up to five times faster
+_ELEMENTS = 256
+#: the elements that the operations of a loop without products of matrices compute, at least: XLA
+#: compiles smaller loops to one function itself, and from 0.12 on larger ones too
+_COMPUTED = 128 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else math.inf
+#: the length of an axis of a product of matrices, from which on it is a library's
+_LIBRARY = 8
+#: elements of a matrix that is multiplied by a vector
+_MATRIX = 16_384
+#: operations of a loop, with those of the functions that it calls
+_OPERATIONS = 400
+
+_ELEMENTWISE = """
+abs add and atan2 bitcast_convert cbrt ceil clamp compare complex convert cosine count_leading_zeros
+divide exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum
+minimum multiply negate not or popcnt power real reduce_precision remainder round_nearest_afz
+round_nearest_even rsqrt select sign sine sqrt subtract tan tanh xor
+"""
+_MOVING = "broadcast_in_dim concatenate constant iota pad reshape reverse slice transpose"
+#: functions of numbers that XLA replaces by others before it generates code
+_FUNCTIONS = """
+acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf is_neg_inf
+is_pos_inf lgamma next_after polygamma sinh square tan zeta
+"""
+_SIMPLE = frozenset(
+    [f"stablehlo.{name}" for name in (_ELEMENTWISE + _MOVING).split()]
+    + [f"chlo.{name}" for name in _FUNCTIONS.split()]
+)
+#: operations that read or write a part of an array of any size
+_PARTS = frozenset(["stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice"])
+#: elements of a constant that is emitted again in the function
+_CONSTANT = 1024
+_TYPES = ("BF16Type", "F16Type", "F32Type", "F64Type")
+_INTEGERS = frozenset([1, 8, 16, 32, 64])
+
+
+def compile_loops(module: ir.Module) -> int:
+    """Make each outermost loop over small arrays a call of a function; return their number.
+
+    The module may have any context.
+
+    >>> compile_loops(module)
+    1
+    """
+    search = _Search(module)
+    loops = [*search.loops("main", set())]
+    for loop in loops:
+        search.make_call(loop)
+    return len(loops)
+
+
+@once_per_program
+def may_have_loops(program: Olympuspr) -> bool:
+    """Return True if a program has loops, also in nested programs.
+
+    It is cheaper than the search of the module, which loads the classes of all operations.
+    """
+    nested = [p for e in program.eqns if e.primitive.has_programs for p in sub_programs(e)]
+    return any(e.primitive.is_loop for e in program.eqns) or any(map(may_have_loops, nested))
+
+
+class _Size(NamedTuple):
+    """The number of operations in a loop, of the elements that they compute, and of products.
+
+    The products are those of two matrices.
+    """
+
+    operations: int
+    elements: int
+    products: int = 0
+
+
+class _Search:
+    """The search for loops over small arrays in the functions of a module."""
+
+    def __init__(self, module: ir.Module) -> None:
+        self.module = module
+        self.functions: dict[str, ir.Operation] = {
+            view.operation.attributes["sym_name"].value: view.operation
+            for view in module.body.operations
+            if view.operation.name == "func.func"
+        }
+        #: the sizes of functions, None for one that a loop may not call
+        self.known: dict[str, _Size | None] = {}
+
+    def loops(self, name: str, seen: set[str]) -> Iterator[ir.Operation]:
+        """Yield the outermost loops over small arrays of a function and of those it calls."""
+        if name in seen or name not in self.functions:
+            return
+        seen.add(name)
+        yield from self._loops_in(self.functions[name], seen)
+
+    def _loops_in(self, parent: ir.Operation, seen: set[str]) -> Iterator[ir.Operation]:
+        for operation in _operations(parent):
+            if operation.name == "stablehlo.while":
+                size = self._size(operation)
+                if size is not None and (size.products or size.elements >= _COMPUTED):
+                    yield operation
+            elif operation.name == "func.call":
+                yield from self.loops(operation.attributes["callee"].value, seen)
+            elif len(operation.regions):
+                yield from self._loops_in(operation, seen)
+
+    def _size(self, parent: ir.Operation) -> _Size | None:
+        """Return the size of the regions of an operation; None if a loop may not have one."""
+        size = _Size(0, 0)
+        for operation in _operations(parent):
+            more = self._size_of(operation)
+            if more is None:
+                return None
+            size = _Size(*map(sum, zip(size, more, strict=True)))
+            if size.operations > _OPERATIONS:
+                return None
+        return size
+
+    def _size_of(self, operation: ir.Operation) -> _Size | None:
+        """Return the size of an operation, with those inside; None if a loop may not have it."""
+        name = operation.name
+        if name in ("stablehlo.return", "func.return"):
+            return _Size(0, 0)
+        if name == "func.call":
+            return self._function(operation)
+        if not all(map(_has_code, [*operation.operands, *operation.results])):
+            return None
+        if name in ("stablehlo.case", "stablehlo.if"):
+            return self._size(operation)
+        if name == "stablehlo.constant":
+            return _Size(1, 0)
+        if name in _PARTS:
+            part = operation.operands[1] if name.endswith("update_slice") else operation.result
+            return _Size(1, _elements(part)) if _elements(part) <= _ELEMENTS else None
+        if name == "stablehlo.dot_general":
+            return _size_of_product(operation)
+        if max(map(_elements, [*operation.operands, *operation.results])) > _ELEMENTS:
+            return None
+        if name == "stablehlo.reduce":
+            inside = self._size(operation)
+            return inside and inside._replace(elements=_elements(operation.operands[0]))
+        return _Size(1, _elements(operation.result)) if name in _SIMPLE else None
+
+    def _function(self, call: ir.Operation) -> _Size | None:
+        """Return the size of a function that the compiler inlines; None for another."""
+        name = call.attributes["callee"].value
+        if "mhlo.frontend_attributes" in call.attributes:
+            return None
+        if name not in self.known:
+            self.known[name] = None  # a function that calls itself
+            function = self.functions.get(name)
+            if function is not None and "mhlo.frontend_attributes" not in function.attributes:
+                self.known[name] = self._size(function)
+        return self.known[name]
+
+    def make_call(self, loop: ir.Operation) -> None:
+        """Move a loop to a function of its own, and call that in its place."""
+        ir = mlir.ir
+        captured = _captured(loop)
+        constants = [x for x in captured if _is_short_constant(x)]
+        operands = [x for x in captured if x not in constants]
+        results = [x for x in loop.results if len([*x.uses])]
+        symbol = self._unique()
+        with loop.context, loop.location:
+            # XLA fails on an empty tuple
+            whole = [ir.TupleType.get_tuple([x.type for x in operands])] if operands else []
+            types = ir.FunctionType.get(whole, [x.type for x in results])
+            attributes = {
+                "sym_name": ir.StringAttr.get(symbol),
+                "function_type": ir.TypeAttr.get(types),
+                "sym_visibility": ir.StringAttr.get("private"),
+            }
+            with ir.InsertionPoint(self.module.body):
+                function = mlir.op("func.func", [], (), attributes, regions=1)
+            self.functions[symbol] = function
+            block = function.regions[0].blocks.append(*whole, arg_locs=[loop.location] * len(whole))
+            with ir.InsertionPoint(loop):
+                values = mlir.op("stablehlo.tuple", whole, operands).results if operands else ()
+                called = {
+                    "callee": ir.FlatSymbolRefAttr.get(symbol),
+                    "mhlo.frontend_attributes": ir.Attribute.parse(_ATTRIBUTES),
+                }
+                call = mlir.op("func.call", types.results, values, called)
+            for old, new in zip(results, call.results, strict=True):
+                old.replace_all_uses_with(new)
+            with ir.InsertionPoint(block):
+                end = mlir.op("func.return", (), results)
+            loop.move_before(end)
+            with ir.InsertionPoint(loop):
+                inner = {x: x.owner.clone().result for x in constants}
+                for i, x in enumerate(operands):
+                    index = {"index": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)}
+                    element = "stablehlo.get_tuple_element"
+                    inner[x] = mlir.op(element, [x.type], block.arguments, index).result
+        _replace(loop, inner)
+        for x in constants:
+            if not len([*x.uses]):
+                x.owner.erase()
+
+    def _unique(self) -> str:
+        names = (f"loop_{i}" if i else "loop" for i in range(len(self.functions) + 1))
+        return next(name for name in names if name not in self.functions)
+
+
+def _operations(parent: ir.Operation) -> list[ir.Operation]:
+    """Return the operations in the regions of one."""
+    return [x.operation for region in parent.regions for block in region.blocks for x in block]
+
+
+def _has_code(value: ir.Value) -> bool:
+    """Return True for an array of known shape whose numbers have a code on the CPU."""
+    kind: Any = value.type
+    if not isinstance(kind, mlir.ir.RankedTensorType) or not kind.has_static_shape:
+        return False
+    element = kind.element_type
+    if isinstance(element, mlir.ir.ComplexType):
+        return True
+    if isinstance(element, mlir.ir.IntegerType):
+        return element.width in _INTEGERS
+    return type(element).__name__ in _TYPES
+
+
+def _elements(value: ir.Value) -> int:
+    return math.prod(value.type.shape)
+
+
+def _size_of_product(product: ir.Operation) -> _Size | None:
+    """Return the size of a product by a vector, or of matrices with short axes."""
+    lhs, rhs = [[*x.type.shape] for x in product.operands]
+    numbers = mlir.hlo.DotDimensionNumbers(product.attributes["dot_dimension_numbers"])
+    depth = math.prod(lhs[i] for i in numbers.lhs_contracting_dimensions)
+    batch = math.prod(lhs[i] for i in numbers.lhs_batching_dimensions)
+    elements = _elements(product.result)
+    if not math.prod(lhs) * math.prod(rhs) or elements > _ELEMENTS:
+        return None
+    rows, columns = (math.prod(shape) // (depth * batch) for shape in (lhs, rhs))
+    if 1 in (rows, columns):
+        return _Size(1, elements) if max(math.prod(lhs), math.prod(rhs)) <= _MATRIX else None
+    # the compiler may turn a sum over the batch into one over longer rows
+    return _Size(1, elements, 1) if max(rows, columns, depth * batch) < _LIBRARY else None
+
+
+def _is_short_constant(value: ir.Value) -> bool:
+    owner = value.owner
+    is_constant = not isinstance(owner, mlir.ir.Block) and owner.name == "stablehlo.constant"
+    return is_constant and _elements(value) <= _CONSTANT
+
+
+def _captured(loop: ir.Operation) -> list[ir.Value]:
+    """Return the values that a loop reads, each once: its operands first."""
+    values = dict.fromkeys(loop.operands)
+    inside: set[Any] = set()
+
+    def visit(parent: ir.Operation) -> None:
+        for region in parent.regions:
+            for block in region.blocks:
+                inside.update(block.arguments)
+                for view in block.operations:
+                    operation = view.operation
+                    values.update(dict.fromkeys(x for x in operation.operands if x not in inside))
+                    visit(operation)
+                    inside.update(operation.results)
+
+    visit(loop)
+    return [*values]
+
+
+def _replace(operation: ir.Operation, replacements: dict[Any, Any]) -> None:
+    """Replace operands of an operation and of those in it."""
+    for i, x in enumerate(operation.operands):
+        if x in replacements:
+            operation.operands[i] = replacements[x]
+    for inner in _operations(operation):
+        _replace(inner, replacements)
