@@ -143,7 +143,7 @@ def lower(
     module, has_own, callees = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
-    if is_for_one_cpu and may_have_loops(program):
+    if is_for_one_cpu and (has_own or may_have_loops(program)):
         has_forms = compile_loops(module) > 0 or has_forms
     return module, Origin(
         source,
