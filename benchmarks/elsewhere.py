@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import further
+from benchmarks import further, recurrences
 from benchmarks.deep import MODELS, gpt_program
 from benchmarks.pairs import paired_ratio
 from benchmarks.programs import PROGRAMS, Program, load, values
@@ -257,6 +257,23 @@ FURTHER: dict[str, Callable[[], Prepared]] = {
     "dropout, gradient": of_function(further.dropout, (128, 128), (6, 128, 128)),
     "Markov chains": of_function(further.metropolis, (1024, 2)),
 }
+#: loops over small arrays
+RECURRENCES: dict[str, Callable[[], Prepared]] = {
+    "Kalman filter": of_function(recurrences.kalman, (500, 2), (4, 4), (4, 4)),
+    "hidden Markov model, gradient": of_function(
+        recurrences.forward_algorithm, (12, 12), (300, 12)
+    ),
+    "Viterbi path": of_function(recurrences.viterbi, (12, 12), (300, 12)),
+    "recurrent cell": of_function(recurrences.cell, (300, 32), (32, 32), (32, 32)),
+    "Lorenz system": of_function(recurrences.attractor, (3, 32)),
+    "tridiagonal systems": of_function(recurrences.tridiagonal, *[(500, 16)] * 4),
+    "game of life": of_function(recurrences.life, (16, 16)),
+    "pendulum, gradient": of_function(recurrences.rollout, (64,), (2,)),
+    "Kepler's equation": of_function(recurrences.roots, (128,)),
+    "page rank": of_function(recurrences.ranking, (48, 48)),
+    "running totals": of_function(recurrences.totals, (1000, 32)),
+    "exponential smoothing, gradient": of_function(recurrences.smoothing, (300, 24)),
+}
 
 
 def measured(case: Callable[[], Prepared], rounds: int) -> tuple[list[Any], list[Any], float]:
@@ -303,7 +320,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     print("| program | JAX, compile, s | compile | JAX, run, ms | run | difference |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for group in (CASES, FURTHER):
+    for group in (CASES, FURTHER, RECURRENCES):
         measure({k: case for k, case in group.items() if options.only in k}, options.rounds)
     return 0
 

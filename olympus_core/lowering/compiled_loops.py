@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
 # The attributes of a call that XLA compiles to one function, and does not inline before.
+_FRONTEND = "mhlo.frontend_attributes"
 _ATTRIBUTES = '{inlineable = "false", xla_cpu_small_call = "true"}'
 
 #: elements of an array in a loop: on larger ones, separate kernels may be up to five times faster
@@ -125,7 +126,7 @@ class _Search:
                 size = self._size(operation)
                 if size is not None and (size.products or size.elements >= _COMPUTED):
                     yield operation
-            elif operation.name == "func.call":
+            elif operation.name == "func.call" and _FRONTEND not in operation.attributes:
                 yield from self.loops(operation.attributes["callee"].value, seen)
             elif len(operation.regions):
                 yield from self._loops_in(operation, seen)
@@ -162,20 +163,20 @@ class _Search:
             return _size_of_product(operation)
         if max(map(_elements, [*operation.operands, *operation.results])) > _ELEMENTS:
             return None
-        if name == "stablehlo.reduce":
-            inside = self._size(operation)
+        if name == "stablehlo.reduce":  # a joint one of several arrays may be slower there
+            inside = self._size(operation) if len(operation.results) == 1 else None
             return inside and inside._replace(elements=_elements(operation.operands[0]))
         return _Size(1, _elements(operation.result)) if name in _SIMPLE else None
 
     def _function(self, call: ir.Operation) -> _Size | None:
         """Return the size of a function that the compiler inlines; None for another."""
         name = call.attributes["callee"].value
-        if "mhlo.frontend_attributes" in call.attributes:
+        if _FRONTEND in call.attributes:
             return None
         if name not in self.known:
             self.known[name] = None  # a function that calls itself
             function = self.functions.get(name)
-            if function is not None and "mhlo.frontend_attributes" not in function.attributes:
+            if function is not None and _FRONTEND not in function.attributes:
                 self.known[name] = self._size(function)
         return self.known[name]
 
@@ -204,7 +205,7 @@ class _Search:
                 values = mlir.op("stablehlo.tuple", whole, operands).results if operands else ()
                 called = {
                     "callee": ir.FlatSymbolRefAttr.get(symbol),
-                    "mhlo.frontend_attributes": ir.Attribute.parse(_ATTRIBUTES),
+                    _FRONTEND: ir.Attribute.parse(_ATTRIBUTES),
                 }
                 call = mlir.op("func.call", types.results, values, called)
             for old, new in zip(results, call.results, strict=True):

@@ -68,7 +68,7 @@ _WINDOW = 16  # the length up to which a window is one kernel
 _STEP = 256  # elements of a step
 _FEW_ROWS = 8  # rows of a step that are apart in memory
 _CACHED = 8192  # elements of an array whose rows may be apart
-_VECTOR = 8  # elements that are added at once
+_VECTOR = 8  # elements that one instruction adds
 _LONG = 2**17  # additions of one processor
 
 #: (tangent, result, operand, axis, reverse) -> tangent of the result
