@@ -116,7 +116,7 @@ class Cumulative(SingleResult):
                 "combiner": self.binary,
                 "identity": np.asarray(self.identity(out.dtype)).item(),
             }
-            return ctx.form(_steps, operands, self.name, **start, **params)[0]
+            return ctx.form(running, operands, self.name, **start, **params)[0]
         window = _whole_window(out.shape, axis, params["reverse"])
         scalar = out.update(shape=())
         init = ctx.numpy_constant(np.asarray(self.identity(out.dtype)).astype(out.dtype))
@@ -191,7 +191,7 @@ class Cumulative(SingleResult):
         return Reordered(moved, (order,), (order,))
 
 
-def _steps(x: Any, *, combiner: str, identity: Any, axis: int, reverse: bool) -> Any:
+def running(x: Any, *, combiner: str, identity: Any, axis: int, reverse: bool) -> Any:
     """Return the cumulative array, by a loop over the axis that starts from `identity`.
 
     Sums and products of float32 are float64 until they are stored: a step adds the error of one
