@@ -30,6 +30,8 @@ _ATTRIBUTES = '{inlineable = "false", xla_cpu_small_call = "true"}'
 
 #: elements of an array in a loop: on larger ones, separate kernels may be up to five times faster
 _ELEMENTS = 256
+#: the same in a loop with gathers or scatters
+_AT_PLACES = 64
 #: the elements that the operations of a loop without products of matrices compute, at least: XLA
 #: compiles smaller loops to one function itself, and from 0.12 on larger ones too
 _COMPUTED = 128 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else math.inf
@@ -56,8 +58,15 @@ _SIMPLE = frozenset(
     [f"stablehlo.{name}" for name in (_ELEMENTWISE + _MOVING).split()]
     + [f"chlo.{name}" for name in _FUNCTIONS.split()]
 )
-#: operations that read or write a part of an array of any size
-_PARTS = frozenset(["stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice"])
+#: operations that read or write a part of an array of any size, which is the operand with a number
+#: or the result
+_PARTS = {
+    "stablehlo.dynamic_slice": None,
+    "stablehlo.dynamic_update_slice": 1,
+    "stablehlo.gather": None,
+    "stablehlo.scatter": 2,
+}
+_AT_INDICES = frozenset(["stablehlo.gather", "stablehlo.scatter"])
 #: elements of a constant that is emitted again in the function
 _CONSTANT = 1024
 _TYPES = ("BF16Type", "F16Type", "F32Type", "F64Type")
@@ -90,14 +99,34 @@ def may_have_loops(program: Olympuspr) -> bool:
 
 
 class _Size(NamedTuple):
-    """The number of operations in a loop, of the elements that they compute, and of products.
+    """The size of a loop or of a part of it.
 
-    The products are those of two matrices.
+    `operations` are counted with those of called functions. `elements` is the number of elements
+    that they compute, and `largest` the most of one operation. `products` are those of two
+    matrices, and `places` the gathers and scatters.
     """
 
-    operations: int
-    elements: int
+    operations: int = 0
+    elements: int = 0
+    largest: int = 0
     products: int = 0
+    places: int = 0
+
+    def plus(self, other: _Size) -> _Size:
+        """Return the size of both."""
+        total = _Size(*map(sum, zip(self, other, strict=True)))
+        return total._replace(largest=max(self.largest, other.largest))
+
+    @property
+    def is_faster(self) -> bool:
+        """True if XLA does not make a function of a loop of this size, and that is faster."""
+        is_small = self.largest <= (_AT_PLACES if self.places else _ELEMENTS)
+        return is_small and (self.products > 0 or self.elements >= _COMPUTED)
+
+
+def _of(elements: int, **more: int) -> _Size:
+    """Return the size of one operation."""
+    return _Size(1, elements, elements, **more)
 
 
 class _Search:
@@ -124,7 +153,7 @@ class _Search:
         for operation in _operations(parent):
             if operation.name == "stablehlo.while":
                 size = self._size(operation)
-                if size is not None and (size.products or size.elements >= _COMPUTED):
+                if size is not None and size.is_faster:
                     yield operation
             elif operation.name == "func.call" and _FRONTEND not in operation.attributes:
                 yield from self.loops(operation.attributes["callee"].value, seen)
@@ -133,12 +162,12 @@ class _Search:
 
     def _size(self, parent: ir.Operation) -> _Size | None:
         """Return the size of the regions of an operation; None if a loop may not have one."""
-        size = _Size(0, 0)
+        size = _Size()
         for operation in _operations(parent):
             more = self._size_of(operation)
             if more is None:
                 return None
-            size = _Size(*map(sum, zip(size, more, strict=True)))
+            size = size.plus(more)
             if size.operations > _OPERATIONS:
                 return None
         return size
@@ -147,7 +176,7 @@ class _Search:
         """Return the size of an operation, with those inside; None if a loop may not have it."""
         name = operation.name
         if name in ("stablehlo.return", "func.return"):
-            return _Size(0, 0)
+            return _Size()
         if name == "func.call":
             return self._function(operation)
         if not all(map(_has_code, [*operation.operands, *operation.results])):
@@ -155,18 +184,20 @@ class _Search:
         if name in ("stablehlo.case", "stablehlo.if"):
             return self._size(operation)
         if name == "stablehlo.constant":
-            return _Size(1, 0)
+            return _Size(1)
         if name in _PARTS:
-            part = operation.operands[1] if name.endswith("update_slice") else operation.result
-            return _Size(1, _elements(part)) if _elements(part) <= _ELEMENTS else None
+            position = _PARTS[name]
+            part = operation.result if position is None else operation.operands[position]
+            is_part = _elements(part) <= _ELEMENTS and _is_at_one_place(operation)
+            return _of(_elements(part), places=int(name in _AT_INDICES)) if is_part else None
         if name == "stablehlo.dot_general":
             return _size_of_product(operation)
         if max(map(_elements, [*operation.operands, *operation.results])) > _ELEMENTS:
             return None
         if name == "stablehlo.reduce":  # a joint one of several arrays may be slower there
             inside = self._size(operation) if len(operation.results) == 1 else None
-            return inside and inside._replace(elements=_elements(operation.operands[0]))
-        return _Size(1, _elements(operation.result)) if name in _SIMPLE else None
+            return inside and inside.plus(_of(_elements(operation.operands[0])))
+        return _of(_elements(operation.result)) if name in _SIMPLE else None
 
     def _function(self, call: ir.Operation) -> _Size | None:
         """Return the size of a function that the compiler inlines; None for another."""
@@ -262,9 +293,29 @@ def _size_of_product(product: ir.Operation) -> _Size | None:
         return None
     rows, columns = (math.prod(shape) // (depth * batch) for shape in (lhs, rhs))
     if 1 in (rows, columns):
-        return _Size(1, elements) if max(math.prod(lhs), math.prod(rhs)) <= _MATRIX else None
+        return _of(elements) if max(math.prod(lhs), math.prod(rhs)) <= _MATRIX else None
     # the compiler may turn a sum over the batch into one over longer rows
-    return _Size(1, elements, 1) if max(rows, columns, depth * batch) < _LIBRARY else None
+    return _of(elements, products=1) if max(rows, columns, depth * batch) < _LIBRARY else None
+
+
+def _is_at_one_place(operation: ir.Operation) -> bool:
+    """Return False for a gather or scatter at several places, which XLA does not make a slice."""
+    if operation.name not in _AT_INDICES:
+        return True
+    sizes, vector = operation.operands[1].type.shape, _index_axis(operation)
+    return all(n == 1 for i, n in enumerate(sizes) if i != vector)
+
+
+def _index_axis(operation: ir.Operation) -> int:
+    """Return the axis of the indices of a gather or scatter that is one index."""
+    if operation.name == "stablehlo.gather":
+        numbers = mlir.hlo.GatherDimensionNumbers(operation.attributes["dimension_numbers"])
+    else:
+        numbers = mlir.hlo.ScatterDimensionNumbers(
+            operation.attributes["scatter_dimension_numbers"]
+        )
+    axis: int = numbers.index_vector_dim
+    return axis
 
 
 def _is_short_constant(value: ir.Value) -> bool:

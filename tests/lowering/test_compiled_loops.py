@@ -67,6 +67,21 @@ def integers(x: Any, xs: Any) -> Any:
     return lax.scan(lambda c, v: (c * 3 + v, c), x.astype("int8"), xs.astype("int8"))
 
 
+def at_places(x: Any, xs: Any) -> Any:
+    def step(i: Any, c: Any) -> Any:
+        return c.at[(3 * i) % 70].add(jnp.tanh(c)[i % 64]).at[i % 64].set(c[0] + c.mean())
+
+    return lax.fori_loop(0, 90, step, x), xs
+
+
+def scattering(x: Any, xs: Any) -> Any:
+    return lax.scan(lambda c, v: (c.at[jnp.arange(1, 9)].add(v[:8]), c), x, xs)
+
+
+def scattering_in_large(x: Any, xs: Any) -> Any:
+    return lax.fori_loop(0, 9, lambda i, c: (0.5 * c).at[i].add(1), jnp.tile(x, 2)), xs
+
+
 def nested(x: Any, xs: Any) -> Any:
     inner = lambda c, v: lax.fori_loop(0, 3, lambda _, c: jnp.tanh(c + v), c)  # noqa: E731
     return lax.scan(lambda c, v: (inner(c, v), c), x, xs)
@@ -121,6 +136,7 @@ def compiled(fun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch | None = N
         (lambda x, xs: ox.grad(lambda x: total(x, xs)[0].sum())(x), 2),
         (lambda x, xs: ox.vmap(total, (0, None))(x.reshape(4, 16), xs[:, :16]), 1),
         (integers, 1),
+        (at_places, 1),
     ],
 )
 def test_a_loop_over_small_arrays_is_one_function(
@@ -156,7 +172,18 @@ def filtered_by_numpy() -> Any:
 
 
 @pytest.mark.parametrize(
-    "fun", [nested, sorting, large, long_products, summed_products, positions, tiny]
+    "fun",
+    [
+        nested,
+        sorting,
+        large,
+        long_products,
+        summed_products,
+        positions,
+        tiny,
+        scattering,
+        scattering_in_large,
+    ],
 )
 def test_other_loops_stay(fun: Callable[..., Any]) -> None:
     lowered = compiled(fun)
