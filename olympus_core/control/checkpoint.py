@@ -28,6 +28,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.flat import check_results
 from olympus_core.transforms.programs import split_program, staged
 
 Policy = Callable[..., Any]
@@ -253,8 +254,11 @@ def checkpoint(
                 return _with_references(used, partial, leaves, in_tree, prevent_cse, policy)
         leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
         if trace.at_base():  # as arrays, which are not those of the caller
+            for x in leaves:
+                get_aval(x)  # raises for a value that is no array
             positional, named = in_tree.unflatten(map(as_device_array, leaves))
             result = partial(*positional, **named)
+            check_results(function_name(wrapped), *data.flatten_data(result))
             if references.exist():
                 references.check_result(function_name(wrapped), result, "checkpoint / remat")
             return result

@@ -411,12 +411,13 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
         leaves, in_tree = data.flatten_data(references.static_references(diff, weak=True))
         if trace.is_eager():  # a function and its rules may read the dtype of a scalar
             leaves = with_dtypes(leaves)
+        in_avals = [get_aval(x) for x in leaves]
         if trace.at_base():
             eager_result: _R = fun(*in_tree.unflatten(leaves))
             if references.exist():
                 references.check_result(function_name(self.fun), eager_result, self._kind)
             return eager_result
-        call = RuleCall(positional, static, in_tree, [get_aval(x) for x in leaves])
+        call = RuleCall(positional, static, in_tree, in_avals)
         if references.exist() and (written := self._call_with_references(fun, call, leaves)):
             written_result: _R = written[0]
             return written_result

@@ -19,11 +19,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 key_classes: Final[list[type]] = []
 
 
-def structural(*positions: int, every: bool = False) -> Callable[[_F], _F]:
+def structural(*positions: int, every: bool = False, some: bool = False) -> Callable[[_F], _F]:
     """Mark a function that applies to keys in the arguments at `positions` (0 if none is given).
 
     -1 means all arguments.  If one contains keys, all of them must.  With `every`, the function
-    compares, and keys are equal where all their words are.
+    compares, and its result is True where it is for all words; with `some`, for any word.
     """
     places = positions or (0,)
 
@@ -33,6 +33,8 @@ def structural(*positions: int, every: bool = False) -> Callable[[_F], _F]:
             for i in places:
                 if i < len(args) and args and _is_key(args[i]):
                     with_data, words = _over_words(fun, args, kwargs, places)
+                    if some:
+                        return words.any(-1)
                     return words.all(-1) if every else tree.map(with_data, words)
             return fun(*args, **kwargs)
 

@@ -540,3 +540,36 @@ def test_errors_of_matrices_are_of_the_classes_of_jax(name: str) -> None:
     with pytest.raises(ox.errors.TraceError) as ours:
         MATRIX_ERRORS[name](ox.random, ox.random.key(0))
     assert issubclass(ours.type, theirs.type), (ours.type, theirs.value)
+
+
+KEY_CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "isnan": lambda n, keys: n.numpy.isnan(keys),
+    "result_type": lambda n, keys: str(n.numpy.result_type(keys, keys[0])),
+    "vectorize": lambda n, keys: n.numpy.vectorize(n.random.uniform)(keys),
+    "vectorize with a signature": lambda n, keys: n.random.key_data(
+        n.numpy.vectorize(lambda k: n.random.split(k, 2), signature="()->(n)")(keys)
+    ),
+    "vectorize of keys and vectors": lambda n, keys: n.numpy.vectorize(
+        lambda k, x: n.random.uniform(k) + x, signature="(),(n)->(n)"
+    )(keys, n.numpy.arange(3.0)),
+    "allclose": lambda n, keys: n.numpy.allclose(keys, keys),
+    "eq": lambda n, keys: n.lax.eq(keys, keys[::-1]),
+    "ne": lambda n, keys: n.lax.ne(keys, keys[::-1]),
+    "meshgrid": lambda n, keys: n.random.key_data(n.numpy.meshgrid(keys, keys)[1]),
+    "select_n": lambda n, keys: n.random.key_data(
+        n.lax.select_n(n.numpy.asarray([0, 1, 2]), keys, keys[::-1], keys)
+    ),
+    "choice": lambda n, keys: n.random.key_data(n.random.choice(keys[0], keys, (5,))),
+}
+
+
+@pytest.mark.parametrize("name", KEY_CALLS)
+def test_functions_of_typed_keys_as_in_jax(name: str) -> None:
+    ours, theirs = (KEY_CALLS[name](n, n.random.split(n.random.key(5), 3)) for n in (ox, jax))
+    np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+
+
+def test_keys_have_no_promotion_with_numbers() -> None:
+    for package in (ox, jax):
+        with pytest.raises(ValueError):
+            package.numpy.result_type(package.random.key(0), 1.0)

@@ -105,6 +105,10 @@ jacfwd(lambda x: x.real, holomorphic=True)(1j)
     jacfwd .* requires outputs with complex dtype
 jacfwd(lambda x: x, argnums=2)(1.0)
     Positional argument indices, .* value 2 for len\(args\)
+checkpoint(lambda x: 'a')(1.0)
+    type <class 'str'>.* is not a valid JAX type
+checkpoint(lambda x: x)('a')
+    Argument 'a' of type <class 'str'> is not a valid JAX type
 jvp(lambda x: x, (1.0,), (1,))
     jvp do not match; dtypes must be equal
 jvp(lambda x: x, (ones,), (1.0,))
@@ -242,6 +246,7 @@ def _namespace(library: str) -> dict[str, Any]:
     dead.delete()
     return {
         **{name: getattr(module, name) for name in ("jit", "grad", "vmap", "pmap", "jvp", "vjp")},
+        "checkpoint": module.checkpoint,
         **{name: getattr(module, name) for name in ("jacfwd", "jacrev", "linearize", "typeof")},
         "linear_transpose": module.linear_transpose,
         "lax": module.lax,

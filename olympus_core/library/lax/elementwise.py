@@ -438,11 +438,15 @@ shift_right_logical = _binary(
     "shift_right_logical(array([16, -16]), 28)",
     "Array([ 0, 15], dtype=int32)",
 )
-eq = _binary(
-    logic.eq_p, "x == y", "eq(array([1, 2, 3]), 2)", "Array([False,  True, False], dtype=bool)"
+eq = structural(0, 1, every=True)(
+    _binary(
+        logic.eq_p, "x == y", "eq(array([1, 2, 3]), 2)", "Array([False,  True, False], dtype=bool)"
+    )
 )
-ne = _binary(
-    logic.ne_p, "x != y", "ne(array([1, 2, 3]), 2)", "Array([ True, False,  True], dtype=bool)"
+ne = structural(0, 1, some=True)(
+    _binary(
+        logic.ne_p, "x != y", "ne(array([1, 2, 3]), 2)", "Array([ True, False,  True], dtype=bool)"
+    )
 )
 lt = _binary(
     logic.lt_p, "x < y", "lt(array([1, 2, 3]), 2)", "Array([ True, False, False], dtype=bool)"
@@ -572,7 +576,8 @@ def select(pred: ArrayLike, on_true: ArrayOrKeys, on_false: ArrayOrKeys) -> Arra
     return selection.select_n_p.bind(pred, on_false, on_true)
 
 
-def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
+@structural(1, 2)
+def select_n(which: ArrayLike, *cases: ArrayOrKeys) -> Array:
     """`cases[which]`, element by element; `which` is bool (two cases) or int32.
 
     >>> select_n(array([0, 2, 1]), array([1, 1, 1]), array([2, 2, 2]), array([3, 3, 3]))

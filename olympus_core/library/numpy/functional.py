@@ -25,6 +25,7 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_
 from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
+from olympus_core.library.structural import key_classes
 from olympus_core.transforms.vmapping import vmap
 
 
@@ -156,7 +157,7 @@ def vectorize(
 def _applied(
     call: Callable[..., Any], args: list[Any], cores: tuple[list[Core], list[Core]] | None
 ) -> Any:
-    check_arrays("vectorize", *args)
+    check_arrays("vectorize", *[x for x in args if x.__class__ not in key_classes])
     arrays = [asarray(x) for x in args]
     ins = [()] * len(arrays) if cores is None else cores[0]
     if len(ins) != len(arrays):
@@ -186,7 +187,8 @@ def _checked(call: Callable[..., Any], outs: list[Core], sizes: dict[str, int]) 
             )
         known = dict(sizes)
         for i, (x, core) in enumerate(zip(results, outs, strict=True)):
-            _bind_sizes(known, core, shape_of(x), f"result {i}")
+            shape = tuple(x.shape) if hasattr(x, "shape") else shape_of(x)
+            _bind_sizes(known, core, shape, f"result {i}")
         return returned
 
     return checked

@@ -17,7 +17,7 @@ from olympus_core.base.avals import Shape, canonical_shape, get_aval
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
-from olympus_core.ir.typing import ArrayLike
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.explicit import OutSharding, out_sharded
@@ -28,11 +28,12 @@ from olympus_core.library.lax.sort import sort_key_val, top_k
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.ranges import arange
+from olympus_core.library.numpy.indexing.taking import take
 from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
 from olympus_core.library.random.generators import random_bits, subkeys
-from olympus_core.library.random.keys import KeyLike, one_key
+from olympus_core.library.random.keys import KeyArray, KeyLike, one_key
 from olympus_core.library.random.uniform import randint, unit_floats
 
 
@@ -99,7 +100,7 @@ def permutation(
 
 def choice(
     key: KeyLike,
-    a: ArrayLike,
+    a: ArrayOrKeys,
     shape: Sequence[int] = (),
     replace: bool = True,
     p: ArrayLike | None = None,
@@ -120,6 +121,9 @@ def choice(
     words = one_key("choice", key)
     if not isinstance(shape, Sequence):
         raise ArgumentError(f"choice needs a sequence of ints as shape, and got {shape!r:.80}")
+    if isinstance(a, KeyArray):
+        axis = one_axis("choice", a.ndim, axis)
+        return take(a, choice(key, a.shape[axis], shape, replace, p, mode=mode), axis)
     shape, population = canonical_shape(shape), None if not get_aval(a).shape else asarray(a)
     if population is None:
         count = _count(a)

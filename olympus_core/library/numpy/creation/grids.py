@@ -10,18 +10,20 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, canonical_shape, shape_of
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
-from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.creation.ranges import arange, linspace, progression
 from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate, stack
 from olympus_core.library.numpy.manipulation.shapes import expand_dims, ravel
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
 
+@structural(-1)
 def meshgrid(
-    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: ArrayOrKeys, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Array, ...]:
     """Return the coordinate arrays of the grid that vectors span: one for each vector.
 
@@ -47,7 +49,7 @@ def meshgrid(
     return tuple([along(v, a, tuple(shape), sparse) for v, a in grid])
 
 
-def _refuse(x: ArrayLike) -> Array:
+def _refuse(x: Any) -> Array:
     raise ShapeError(f"meshgrid needs vectors, and got an array of shape {shape_of(x)}")
 
 

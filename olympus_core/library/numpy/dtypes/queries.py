@@ -14,7 +14,7 @@ from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.base.context import enable_x64, state
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ArgumentError, DTypeError
+from olympus_core.base.errors import ArgumentError, DTypeError, TypePromotionError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
@@ -147,6 +147,10 @@ def _entry(x: Any) -> tuple[DType, builtins.bool]:
     return dtypes.canonicalize(x), False
 
 
+def _is_key_dtype(x: Any) -> builtins.bool:
+    return getattr(x, "type", None) is dtypes.prng_key
+
+
 @overload
 def result_type(
     *args: ArrayLike | DTypeLike | None, return_weak_type_flag: Literal[False] = False
@@ -168,6 +172,12 @@ def result_type(
     """
     if not args:
         raise ArgumentError("result_type needs at least one array or dtype")
+    of_keys = [d for d in (getattr(x, "dtype", x) for x in args) if _is_key_dtype(d)]
+    if of_keys:
+        if len(of_keys) < len(args) or len(set(of_keys)) > 1:
+            raise TypePromotionError(f"dtypes of keys have no implicit promotion, and got {args}")
+        key_dtype: Any = of_keys[0]
+        return (key_dtype, False) if return_weak_type_flag else key_dtype
     dtype, weak = dtypes.promote(*map(_entry, args))
     canonical = dtypes.canonicalize(dtype)
     return (canonical, weak) if return_weak_type_flag else canonical

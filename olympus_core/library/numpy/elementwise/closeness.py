@@ -58,6 +58,7 @@ def isclose(
 
 
 @composite(static_argnames=("equal_nan",))
+@structural(0, 1, every=True)
 def allclose(
     a: ArrayLike,
     b: ArrayLike,

@@ -14,6 +14,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.fills import full_like
 from olympus_core.library.operands import reject_out
+from olympus_core.library.structural import structural
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
 from olympus_core.primitives.elementwise.logic import (
@@ -126,11 +127,13 @@ def _isinf(x: Any) -> Any:
 _no, _yes = _everywhere(False), _everywhere(True)
 _isfinite = is_finite_p.bind
 
-isnan = unary(
-    "isnan",
-    "Whether x is nan.",
-    {"fc": lambda x: ne_p.bind(x, x), "bui": _no},
-    example=("isnan(asarray([1.0, nan, inf]))", "Array([False,  True, False], dtype=bool)"),
+isnan = structural(every=True)(
+    unary(
+        "isnan",
+        "Whether x is nan.",
+        {"fc": lambda x: ne_p.bind(x, x), "bui": _no},
+        example=("isnan(asarray([1.0, nan, inf]))", "Array([False,  True, False], dtype=bool)"),
+    )
 )
 isfinite = unary(
     "isfinite",
