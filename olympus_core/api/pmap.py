@@ -12,7 +12,7 @@ from olympus_core import xla
 from olympus_core.api.jit import Jit, jit
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ShardingError, TransformError, UsageError
+from olympus_core.base.errors import OptionError, ShardingError, TransformError, UsageError
 from olympus_core.base.source import function_name, look_like
 from olympus_core.jit.calling import JitOptions
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
@@ -81,6 +81,12 @@ class Pmap(Generic[_P, _R]):
 
     def _jit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Jit[..., Any]:
         """Return the program for as many devices as the mapped axes have indices."""
+        if any(i >= len(args) for i in self._static):
+            raise OptionError(
+                f"pmapped function has static_broadcasted_argnums={tuple(self._static)} but was "
+                f"called with only {len(args)} positional argument{'s' * (len(args) != 1)}. All "
+                "static broadcasted arguments must be passed positionally."
+            )
         size = self._size(args, kwargs)
         program = self._jits.get(size)
         if program is None:

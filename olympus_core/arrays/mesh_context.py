@@ -62,7 +62,7 @@ class set_mesh:
 def _check_untraced() -> None:
     if not trace.at_base():
         raise ArgumentError(
-            "`set_mesh` can only be used outside of `jit`: it was called in a function that is "
+            "`set_mesh` can only be used outside of `jax.jit`: it was called in a function that is "
             f"traced{source.current_location().place()}",
             hint="set the mesh before the function is called",
         )
@@ -82,7 +82,8 @@ def get_mesh() -> AnyMesh:
     """
     if not trace.at_base():
         raise ArgumentError(
-            "get_mesh can only be used outside of `jit`: it was called in a function that is "
+            "`get_mesh` can only be used outside of `jax.jit`. Maybe you want "
+            "`jax.sharding.get_abstract_mesh()`: it was called in a function that is "
             f"traced{source.current_location().place()}",
             hint="use get_abstract_mesh()",
         )

@@ -168,6 +168,8 @@ class ShardedArray(DeviceArray):
 
     def _rows(self) -> Iterator[Array]:
         sharding = self._sharding
+        if trace.at_base() and isinstance(sharding, SingleDeviceSharding):
+            return (put_on(value, sharding) for value in self.numpy())
         if not (trace.at_base() and isinstance(sharding, NamedSharding)):
             return super()._rows()
         if not sharding.is_fully_replicated:
@@ -218,7 +220,7 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
 
 def in_layout(x: DeviceArray, layout: Layout) -> DeviceArray:
     """Return an array with its elements in another order in memory; raise as `put_on` does."""
-    layout.check_compatible_aval(x.aval.shape, f"an array {x.aval.long_name()}")
+    layout.check_compatible_aval(x.aval.shape, f"the array {x.aval.long_name()}")
     own, needed = x.laid_sharding, x.sharding.with_layout(layout)
     orders = order_of(x.aval.ndim, own), order_of(x.aval.ndim, needed)
     if orders[0] == orders[1]:
@@ -230,7 +232,7 @@ def in_layout(x: DeviceArray, layout: Layout) -> DeviceArray:
 
 def _put_on(x: Any, sharding: Sharding, aval: ShapedArray | None) -> DeviceArray:
     aval = (aval or get_aval(x)).without_sharding().with_memory(False)
-    sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
+    sharding.check_shape(aval.shape, f"the array {aval.long_name()}")
     check_memory(sharding)
     if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
         if x.is_deleted():
@@ -362,12 +364,29 @@ def make_array_from_single_device_arrays(
         return keys
     for x in arrays:
         if not isinstance(x, DeviceArray) or len(x.devices()) != 1:
-            shards = len(x.addressable_shards) if isinstance(x, DeviceArray) else 0
+            if not isinstance(x, DeviceArray):
+                raise ArgumentError(
+                    f"Unsupported type for elements in `arrays`: {type(x)}: {name} needs arrays on "
+                    f"devices, and got {x!r:.80}",
+                    hint="put it on its device with device_put",
+                )
             raise ShardingError(
-                f"{name}: the input arrays must have one shard each. An argument array had "
-                f"{shards} shard(s): {x!r:.80}"
+                "When making an array from single-device arrays the input arrays must have one "
+                f"shard each. An argument array had {len(x.addressable_shards)} shard(s): {name} "
+                f"got {x!r:.80}"
             )
         by_device[next(iter(x.devices()))] = x
+    if len(by_device) < len(arrays):
+        raise ShardingError(
+            "When making an array from single-device arrays, the input arrays must be from "
+            "distinct devices, but got device IDs "
+            f"{[d.id for x in arrays for d in x.devices()]}: {name} got two of one device"
+        )
+    if not arrays:
+        raise ShardingError(
+            "If the Array has no addressable shards, `dtype` must be provided via the `dtype` "
+            f"argument to `{name}`: it got no arrays for {sharding!r}"
+        )
     if set(by_device) != sharding.device_set or len(arrays) != sharding.num_devices:
         raise ShardingError(
             f"Expected {sharding.num_devices} per-device arrays (this is how many devices are "

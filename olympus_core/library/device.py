@@ -13,12 +13,12 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_array
-from olympus_core.arrays.mesh_context import named
+from olympus_core.arrays.mesh_context import current_mesh, named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.errors import ArgumentError, MissingMeshError
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -50,14 +50,21 @@ def check_device(device: Any) -> Sharding | None:
     Raises ArgumentError for other values, and as a `Format` does.
     """
     device = as_sharding(device, "the argument device", is_concrete=True)
+    if isinstance(device, PartitionSpec) and current_mesh() is None:
+        raise MissingMeshError(
+            "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put: it "
+            f"got {device}",
+            hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
+        )
     device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
         return device
     if isinstance(device, xla.Device):
         return SingleDeviceSharding(device)
     raise ArgumentError(
-        "device_put and the argument device need a device, a sharding or None: only accepts these, "
-        f"and got invalid value: {device!r:.80}",
+        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
+        "`jax.memory.Space` or a pytree of these values. Received invalid value: "
+        f"{device!s:.80}. The argument `device` of other functions takes the same",
         hint="pass one of olympus.devices()",
     )
 

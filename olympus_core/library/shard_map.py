@@ -339,7 +339,8 @@ def _checked(
     context = context_mesh()
     if context is not None and not outer and context.abstract_mesh != mesh.abstract_mesh:
         raise ShardingError(
-            f"The context mesh {context} should match the mesh passed to shard_map {mesh}",
+            f"The context mesh {context.abstract_mesh} should match the mesh passed to shard_map "
+            f"{mesh}",
             hint="leave mesh out, or leave the context",
         )
     outer_names = {axis[0] for axis in outer}
@@ -358,7 +359,7 @@ def _checked(
     for name in requested:
         if name not in mesh.axis_names:
             raise ShardingError(
-                f"shard_map requires axis_names={frozenset(requested)} to be a subset of "
+                f"jax.shard_map requires axis_names={frozenset(requested)} to be a subset of "
                 f"mesh.axis_names={frozenset(mesh.axis_names)}, and the mesh is {mesh}"
             )
     manual_axes = frozenset(names) or frozenset(mesh.axis_names) - outer_names
@@ -370,7 +371,10 @@ def _checked(
         in_specs = tuple(in_specs)
     if in_specs is Infer and any(n not in mesh.explicit_axes for n in manual_axes):
         raise ArgumentError(
-            "shard_map in_specs argument must be given for axes that are not Explicit",
+            "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` "
+            f"instances, but it was `None` when axis_names={_set_text(manual_axes)} have the types "
+            f"{', '.join(f'AxisType.{t.name}' for t in mesh.axis_types)}: only for "
+            "explicit axes may it be left out",
             hint="pass in_specs, a PartitionSpec for each argument",
         )
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
@@ -388,6 +392,8 @@ def _checked(
 def _check_axes(
     what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any], outer_names: set[Any]
 ) -> None:
+    for name in spec_axes(spec) - set(mesh.axis_names):
+        raise _not_manual(what, spec, name, manual)
     mesh.check_spec(spec)
     if spec.has_sets:
         _check_sets(what, spec, mesh, manual)
@@ -396,16 +402,25 @@ def _check_axes(
     for name in mesh.axis_names:
         if name in spec_axes(spec) & outer_names:
             raise ShardingError(
-                f"shard_map: {what} has {spec}, and a shard_map around it maps over {name!r}",
+                f"The context mesh, in which {name!r} is manual, should match the mesh passed to "
+                f"shard_map {mesh}: {what} has {spec}, and a shard_map around it has this axis",
                 hint=f"leave {name!r} out: arrays in the body are already parts along it",
             )
         if name in spec_axes(spec) - manual:
-            raise ShardingError(
-                f"shard_map: {what} argument must refer to an axis marked as manual, and {what} "
-                f"refers to {name!r}: in {spec}, {name!r} is not an axis that it maps over: "
-                f"{', '.join(repr(n) for n in mesh.axis_names if n in manual)}",
-                hint="leave it out: the compiler splits arrays along it",
-            )
+            raise _not_manual(what, spec, name, manual)
+
+
+def _set_text(names: frozenset[Any]) -> str:
+    """Return the text of a frozenset with its elements in one order."""
+    return f"frozenset({{{', '.join(sorted(map(repr, names)))}}})"
+
+
+def _not_manual(what: str, spec: PartitionSpec, name: Any, manual: frozenset[Any]) -> ShardingError:
+    return ShardingError(
+        f"shard_map {what} argument must refer to an axis marked as manual ({_set_text(manual)}), "
+        f"but: {what} refers to {name!r}: in {spec}, {name!r} is not an axis that it maps over",
+        hint="leave it out: the compiler splits arrays along other axes of the mesh",
+    )
 
 
 def _check_sets(what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any]) -> None:
@@ -437,17 +452,19 @@ def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec
 
 def _not_a_mesh(value: Any) -> ArgumentError:
     return ArgumentError(
-        f"shard_map requires a `Mesh` or an `AbstractMesh` instance, but got {value!r:.80} of type "
-        f"{type(value)}"
+        "shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for "
+        f"its second argument, but got {value!s:.80} of type {type(value)}"
         if value is not None
-        else "The context mesh cannot be empty: shard_map needs a mesh, and got None",
+        else "The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to enter into a mesh "
+        "context: shard_map needs a mesh, and got None",
         hint="pass olympus.make_mesh(...), or write `with olympus.set_mesh(mesh):`",
     )
 
 
 def _not_a_spec(what: str, leaf: Any) -> ArgumentError:
     return ArgumentError(
-        f"shard_map: {what} needs PartitionSpecs, and has {leaf!r:.80}",
+        f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, "
+        f"but: {what} is {leaf!s:.80} of type {type(leaf).__name__}",
         hint="write P() for a value that is the same on all devices",
     )
 

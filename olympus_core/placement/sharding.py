@@ -402,9 +402,10 @@ class NamedSharding(Sharding):
             what = what or f"an array of rank {ndim}"
             entries = "1 entry" if len(self.spec) == 1 else f"{len(self.spec)} entries"
             raise ShardingError(
-                f"{self.spec} has {entries}, one for each dimension, and {what} "
-                f"has {ndim}. {_annotated(what)}: Sharding {self} is only valid for values of rank "
-                f"at least {len(self.spec)}, but was applied to a value of rank {ndim}"
+                f"{_annotated(what)} is incompatible with its sharding annotation {self}: Sharding "
+                f"{self} is only valid for values of rank at least {len(self.spec)}, but was "
+                f"applied to a value of rank {ndim}: {self.spec} has {entries}, one for each "
+                f"dimension, and {what} has {ndim}"
                 f"{source.current_location().place()}",
                 hint="write P() for a scalar" if ndim == 0 else None,
             )
@@ -502,11 +503,14 @@ def _memory_kind(kind: str, mesh: AnyMesh) -> str:
 
 
 def _annotated(what: str) -> str:
-    """Return the clause that names an array as JAX's messages do."""
-    kinds = {"the argument": "pjit arguments", "result": "pjit outputs"}
-    start = next((kinds[k] for k in kinds if what.startswith(k)), None)
-    start = start or "with_sharding_constraint arguments"
-    return f"One of {start} is incompatible with its sharding annotation"
+    """Return the words that name an array as JAX's messages do."""
+    if what.startswith("the argument "):
+        path = what.removeprefix("the argument ").split(" of ")[0].strip("'")
+        return f"One of pjit arguments with pytree key path {path}"
+    if what.startswith("result"):
+        return f"One of pjit outputs with pytree key path {what.split(' of ')[0]}"
+    is_put = what.startswith("the array ")
+    return f"One of {'device_put args' if is_put else 'with_sharding_constraint arguments'}"
 
 
 def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:

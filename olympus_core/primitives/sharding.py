@@ -292,6 +292,13 @@ def _with_axis(sharding: Sharding, axis: int, names: Any) -> Sharding:
     if not isinstance(sharding, NamedSharding):
         raise TransformError(f"vmap has no rule for a constraint to {sharding!r}")
     entries = [*sharding.spec, *[None] * (axis - len(sharding.spec))]
+    spmd = () if names is None else names if isinstance(names, tuple) else (names,)
+    if any(n in spmd for d in range(len(sharding.spec)) for n in sharding.spec.axes(d)):
+        raise ShardingError(
+            f"vmap spmd_axis_name {spmd} cannot appear in with_sharding_constraint spec, but got "
+            f"spec {sharding.spec}",
+            hint="name other axes of the mesh in the constraint",
+        )
     entries.insert(axis, PartitionSpec.UNCONSTRAINED if names is None else names)
     return NamedSharding(sharding.mesh, PartitionSpec(*entries))
 

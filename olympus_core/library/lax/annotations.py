@@ -97,7 +97,8 @@ def _constrained(x: Any, sharding: Any) -> Any:
     sharding = entered("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
-            f"with_sharding_constraint needs a sharding, and got {sharding!r:.80}",
+            "shardings leaf specifications are expected to be PartitionSpec instances or None, but "
+            f"got {sharding!s:.80}: with_sharding_constraint needs a sharding",
             hint="pass NamedSharding(mesh, spec)",
         )
     context = None if trace.manual_axes() else context_mesh()

@@ -49,7 +49,8 @@ def _bound_size(function: str, name: Any) -> int:
     here = source.current_location()
     bound_text = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
     raise UnboundAxisError(
-        f"Found an unbound axis name: {name}: {function} needs the axis {name!r}, which is not "
+        f"Found an unbound axis name: {name}. To fix this, please call {function} under "
+        f"`jax.shard_map`: {function} needs the axis {name!r}, which is not "
         "bound here"
         f"{here.place()}\n"
         f"  the axes bound here: {bound_text or 'none'}",

@@ -283,8 +283,8 @@ def make_mesh(
     if count > len(available):
         raise ShardingError(
             f"a mesh of {' x '.join(map(str, sizes))} needs {count} devices, and there "
-            f"{'is' if len(available) == 1 else 'are'} {len(available)}: the number of devices "
-            f"must be >= the product of mesh_shape {sizes}",
+            f"{'is' if len(available) == 1 else 'are'} {len(available)}: Number of devices "
+            f"{len(available)} must be >= the product of mesh_shape {sizes}",
             hint=more_devices(count),
         )
     if given_devices is not None:

@@ -1,0 +1,124 @@
+"""Programs on arrays on meshes of other contexts, and wrong calls, with the errors of JAX.
+
+They are as in `device_programs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.devices.device_programs import Program, host, keys, mesh, named, put
+
+__all__ = ["MESH_PROGRAMS"]
+
+MESH_PROGRAMS: list[Program] = []
+
+
+def row(name: str, run: Callable[[Any], Any], words: str | None = None) -> None:
+    MESH_PROGRAMS.append(Program(name, run, words))
+
+
+def auto(p: Any, *entries: Any) -> Any:
+    return p.m.device_put(host(8, 8), named(p, *entries))
+
+
+def explicit(p: Any) -> Any:
+    both = p.mesh(("Explicit", "Explicit"))
+    return p.m.device_put(host(8, 8), p.sharding.NamedSharding(both, p.P("x", "y")))
+
+
+def in_mesh(p: Any, kind: str, run: Callable[[], Any]) -> Any:
+    with p.m.set_mesh(p.mesh((kind, kind))):
+        return run()
+
+
+def own_type(p: Any, x: Any) -> list[Any]:
+    aval = p.m.typeof(x)
+    return [str(aval), str(aval.sharding), aval.sharding.mesh == mesh(p).abstract_mesh]
+
+
+row("the mesh in a type", lambda p: own_type(p, auto(p, "x")) + own_type(p, auto(p)))
+row("types on a mesh", lambda p: (
+    p.m.typeof(auto(p, "x")) == p.m.typeof(auto(p, "y")),
+    p.m.typeof(auto(p, "x")) == p.m.typeof(p.np.ones((8, 8), "float32"))))  # fmt: skip
+row("types of results on a mesh", lambda p: [
+    own_type(p, x) for x in (auto(p, "x") * 2, auto(p, "x").sum(), p.m.jit(p.np.sin)(auto(p)))
+])  # fmt: skip
+row("types of keys on a mesh", lambda p: own_type(p, p.m.device_put(keys(p), named(p, "x"))))
+for title, run in {
+    "a sum": lambda p: auto(p, "x") + explicit(p),
+    "a product": lambda p: auto(p) @ explicit(p),
+    "a choice": lambda p: p.np.where(auto(p, "x") > 1, explicit(p), 0),
+    "a staged sum": lambda p: p.m.jit(lambda x, y: x + y)(auto(p, "x"), explicit(p)),
+}.items():
+    row(f"{title} on two meshes", run, "Mesh for all inputs should be equal. Got one mesh")
+row("a pair on two meshes", lambda p: p.m.jit(lambda x, y: (x, y))(auto(p, "x"), explicit(p)))
+for kind, other in (("Auto", explicit), ("Explicit", lambda p: auto(p, "x"))):
+    for title, call in {
+        "an operation": lambda p, x: x * 2,
+        "a function": lambda p, x: p.np.sin(x),
+        "a staged operation": lambda p, x: p.m.jit(lambda x: x * 2)(x),
+        "a gradient": lambda p, x: p.m.grad(lambda x: x.sum())(x),
+    }.items():
+        row(f"{title} in the context of a mesh of {kind} axes",
+            lambda p, k=kind, o=other, c=call: in_mesh(p, k, lambda: c(p, o(p))),
+            "context mesh .* should match the aval mesh")  # fmt: skip
+row("a shard_map of an array on a mesh of other axes", lambda p: in_mesh(p, "Auto", lambda:
+    p.m.shard_map(lambda x: x, in_specs=p.P("x"), out_specs=p.P("x"))(explicit(p))),
+    "should match the mesh")  # fmt: skip
+row("a shard_map on a mesh of other axes", lambda p: in_mesh(p, "Explicit", lambda:
+    p.m.shard_map(lambda x: x, mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x"))(host(8))),
+    "should match the mesh passed to shard_map")  # fmt: skip
+row("a constraint in an explicit context", lambda p: in_mesh(p, "Explicit", lambda:
+    p.m.jit(lambda x: p.lax.with_sharding_constraint(x, named(p, "x")))(host(8))),
+    "acts as an assert")  # fmt: skip
+
+
+row("rows of an array on a device", lambda p: [
+    str(x.sharding) for x in p.m.device_put(host(3, 2), p.m.devices()[1])])  # fmt: skip
+for title, run, words in (
+    ("an argument of too small a rank", lambda p: p.m.jit(
+        lambda a: a, in_shardings=named(p, "x", "y"))(host(8)),
+        "One of pjit arguments with pytree key path a is incompatible with its sharding annot"),
+    ("a result of too small a rank", lambda p: p.m.jit(
+        lambda a: (a, a), out_shardings=(None, named(p, "x", "y")))(host(8)),
+        r"One of pjit outputs with pytree key path result\[1\] is incompatible with its sharding"),
+    ("an array of too small a rank", lambda p: p.m.device_put(host(6), named(p, "x", "y")),
+        "One of device_put args is incompatible with its sharding annotation NamedSharding"),
+    ("a spec without a mesh", lambda p: p.m.device_put(host(8), p.P("x")), "Please set a mesh via"),
+    ("no place", lambda p: p.m.device_put(host(8), "x"), "only accepts `None`, .* value: x"),
+    ("no constraint", lambda p: p.lax.with_sharding_constraint(host(8), "x"),
+        "shardings leaf specifications are expected to be PartitionSpec instances or None, but"),
+    ("parts of one device", lambda p: p.m.make_array_from_single_device_arrays(
+        (8,), named(p, "x"), [p.np.ones(4)] * 8),
+        r"from distinct devices, but got device IDs \[0, 0, 0, 0, 0, 0, 0, 0\]"),
+    ("parts of several devices", lambda p: p.m.make_array_from_single_device_arrays(
+        (8, 2), named(p, "x"), [put(p, "x")] * 8), r"An argument array had 8 shard\(s\)"),
+    ("parts that are not arrays", lambda p: p.m.make_array_from_single_device_arrays(
+        (8,), named(p, "x"), [host(4)] * 8), "Unsupported type for elements in `arrays`"),
+    ("no parts", lambda p: p.m.make_array_from_single_device_arrays((8,), named(p, "x"), []),
+        "If the Array has no addressable shards, `dtype` must be provided via the `dtype`"),
+    ("a context in a program", lambda p: p.m.jit(lambda x: (p.sharding.get_mesh(), x)[1])(host(8)),
+        "`get_mesh` can only be used outside of `jax.jit`. Maybe you want"),
+    ("an axis of vmap in a constraint", lambda p: p.m.vmap(
+        lambda x: p.lax.with_sharding_constraint(x, named(p, "x")), spmd_axis_name="x")(host(8, 8)),
+        r"vmap spmd_axis_name \('x',\) cannot appear in with_sharding_constraint spec, but got"),
+    ("a static argument that pmap lacks", lambda p: p.m.pmap(
+        lambda x, n: x, static_broadcasted_argnums=1)(host(8)),
+        r"static_broadcasted_argnums=\(1,\) but was called with only 1 positional argument\."),
+    ("an unknown axis in in_specs", lambda p: p.m.shard_map(
+        lambda x: x, mesh=mesh(p), in_specs=p.P("z"), out_specs=p.P())(host(8)),
+        r"in_specs argument must refer to an axis marked as manual .*, but:\s+in_specs ref"),
+    ("a string as a spec", lambda p: p.m.shard_map(
+        lambda x: x, mesh=mesh(p), in_specs="x", out_specs=p.P())(host(8)),
+        r"must be a pytree of `jax.sharding.PartitionSpec` instances, but:\s+in_specs is x of"),
+    ("specs to infer", lambda p: p.m.shard_map(
+        lambda x: x, mesh=mesh(p), out_specs=p.P("x"))(host(8)),
+        "instances, but it was `None` when axis_names="),
+    ("no mesh of a shard_map", lambda p: p.m.shard_map(
+        lambda x: x, in_specs=p.P(), out_specs=p.P())(host(8)), "The context mesh cannot be empty"),
+    ("an unbound axis", lambda p: p.m.vmap(lambda x: p.lax.psum(x, "j"), axis_name="i")(host(8)),
+        "unbound axis name: j. To fix this, please call psum under `jax.shard_map`"),
+):  # fmt: skip
+    row(title, run, words)
