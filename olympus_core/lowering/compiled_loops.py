@@ -30,8 +30,8 @@ _ATTRIBUTES = '{inlineable = "false", xla_cpu_small_call = "true"}'
 
 #: elements of an array in a loop: on larger ones, separate kernels may be up to five times faster
 _ELEMENTS = 256
-#: the same in a loop with gathers or scatters
-_AT_PLACES = 64
+#: the same in a loop with gathers, scatters or inner loops
+_MIXED = 64
 #: the elements that the operations of a loop without products of matrices compute, at least: XLA
 #: compiles smaller loops to one function itself, and from 0.12 on larger ones too
 _COMPUTED = 128 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else math.inf
@@ -103,14 +103,14 @@ class _Size(NamedTuple):
 
     `operations` are counted with those of called functions. `elements` is the number of elements
     that they compute, and `largest` the most of one operation. `products` are those of two
-    matrices, and `places` the gathers and scatters.
+    matrices, and `mixed` the gathers, scatters and loops.
     """
 
     operations: int = 0
     elements: int = 0
     largest: int = 0
     products: int = 0
-    places: int = 0
+    mixed: int = 0
 
     def plus(self, other: _Size) -> _Size:
         """Return the size of both."""
@@ -120,7 +120,7 @@ class _Size(NamedTuple):
     @property
     def is_faster(self) -> bool:
         """True if XLA does not make a function of a loop of this size, and that is faster."""
-        is_small = self.largest <= (_AT_PLACES if self.places else _ELEMENTS)
+        is_small = self.largest <= (_MIXED if self.mixed else _ELEMENTS)
         return is_small and (self.products > 0 or self.elements >= _COMPUTED)
 
 
@@ -183,13 +183,16 @@ class _Search:
             return None
         if name in ("stablehlo.case", "stablehlo.if"):
             return self._size(operation)
+        if name == "stablehlo.while":
+            inside = self._size(operation)
+            return inside and inside.plus(_Size(1, mixed=1))
         if name == "stablehlo.constant":
             return _Size(1)
         if name in _PARTS:
             position = _PARTS[name]
             part = operation.result if position is None else operation.operands[position]
             is_part = _elements(part) <= _ELEMENTS and _is_at_one_place(operation)
-            return _of(_elements(part), places=int(name in _AT_INDICES)) if is_part else None
+            return _of(_elements(part), mixed=int(name in _AT_INDICES)) if is_part else None
         if name == "stablehlo.dot_general":
             return _size_of_product(operation)
         if max(map(_elements, [*operation.operands, *operation.results])) > _ELEMENTS:

@@ -87,6 +87,10 @@ def nested(x: Any, xs: Any) -> Any:
     return lax.scan(lambda c, v: (inner(c, v), c), x, xs)
 
 
+def nested_in_large(x: Any, xs: Any) -> Any:
+    return nested(jnp.tile(x, 2), jnp.tile(xs, 2))
+
+
 def sorting(x: Any, xs: Any) -> Any:
     return lax.scan(lambda c, v: (jnp.sort(c) + v, c), x, xs)
 
@@ -137,6 +141,7 @@ def compiled(fun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch | None = N
         (lambda x, xs: ox.vmap(total, (0, None))(x.reshape(4, 16), xs[:, :16]), 1),
         (integers, 1),
         (at_places, 1),
+        (nested, 1),
     ],
 )
 def test_a_loop_over_small_arrays_is_one_function(
@@ -174,7 +179,7 @@ def filtered_by_numpy() -> Any:
 @pytest.mark.parametrize(
     "fun",
     [
-        nested,
+        nested_in_large,
         sorting,
         large,
         long_products,
