@@ -135,6 +135,11 @@ class Pmap(Generic[_P, _R]):
         mapped = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
         names = names_of(self._fun, in_tree)
         check_arrays("pmap", self._fun, names, leaves)
+        if leaves and not any(get_aval(x).ndim for x in leaves) and 0 in mapped:
+            raise TransformError(
+                "pmap requires at least one argument with a mapped axis: those of "
+                f"'{function_name(self._fun)}' are scalars"
+            )
         return leaves, in_tree, [
             _canonical("in_axes", a, get_aval(x).ndim) for a, x in zip(mapped, leaves, strict=True)
         ]  # fmt: skip

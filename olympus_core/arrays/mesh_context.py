@@ -37,8 +37,8 @@ class set_mesh:
     def __init__(self, mesh: AnyMesh | None) -> None:
         if mesh is not None and not isinstance(mesh, AnyMesh):
             raise ArgumentError(
-                "Expected mesh of type `olympus.sharding.Mesh`: set_mesh needs a mesh or None, and "
-                f"got {mesh!r:.80}",
+                f"Expected mesh of type `olympus.sharding.Mesh`. Got {type(mesh)}: set_mesh "
+                f"needs a mesh or None, and got {mesh!r:.80}",
                 hint="pass olympus.make_mesh(...)",
             )
         _check_untraced()

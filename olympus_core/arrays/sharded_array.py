@@ -316,7 +316,12 @@ def _array_of_keys(
 def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return a user's part as an array; raise DTypeError if it is not an array of the dtype."""
     part_dtype = None if dtype is None else dtypes.dtype(dtype)
-    own = getattr(value, "dtype", part_dtype)
+    if isinstance(value, list | tuple):
+        raise DTypeError(
+            f"Argument '{value!s:.80}' of type {type(value)} is not a valid JAX type: {caller} "
+            "needs an array for each part"
+        )
+    own = dtypes.canonicalize(value.dtype) if hasattr(value, "dtype") else part_dtype
     if part_dtype is not None and own != part_dtype:
         raise ShardingError(
             f"If `dtype` is provided to `{caller}`, it must match the dtype of the addressable "
@@ -387,7 +392,15 @@ def make_array_from_single_device_arrays(
             "If the Array has no addressable shards, `dtype` must be provided via the `dtype` "
             f"argument to `{name}`: it got no arrays for {sharding!r}"
         )
-    if set(by_device) != sharding.device_set or len(arrays) != sharding.num_devices:
+    if len(arrays) == sharding.num_devices and set(by_device) != sharding.device_set:
+        missing, other = sharding.device_set - set(by_device), set(by_device) - sharding.device_set
+        raise ShardingError(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains "
+            f"devices {_ids(missing)} that are not present in per-device arrays. Per-device arrays "
+            f"contain devices {_ids(other)} that are not present in the sharding: {name} got "
+            f"{sharding!r}"
+        )
+    if len(arrays) != sharding.num_devices:
         raise ShardingError(
             f"Expected {sharding.num_devices} per-device arrays (this is how many devices are "
             f"addressable by the sharding), but got {len(arrays)} on devices "
@@ -406,6 +419,10 @@ def make_array_from_single_device_arrays(
     return _array_of(
         aval, sharding, [xla.shard_buffers(by_device[d].buffer)[0] for d in sharding.devices]
     )
+
+
+def _ids(devices: set[Any]) -> str:
+    return f"{{{', '.join(map(str, sorted(d.id for d in devices)))}}}"
 
 
 def _checked_sharding(caller: str, sharding: Any) -> Sharding:

@@ -132,8 +132,8 @@ def visualize_sharding(
         raise ArgumentError(f"visualize_sharding needs a sharding, and got {sharding!r:.80}")
     if len(shape) not in (1, 2) or 0 in shape:
         raise ArgumentError(
-            f"visualize_sharding draws arrays of 1 or 2 dimensions that have elements, and not one "
-            f"of shape {shape}",
+            "`visualize_sharding` only works for shapes with 1 and 2 dimensions, which have "
+            f"elements, and not for {shape}",
             hint="array.addressable_shards has the parts of an array of any shape",
         )
     if not 0 < scale <= _MAX or min(min_width, max_width) < 1:

@@ -144,7 +144,8 @@ def make_array_from_process_local_data(
         shapes = tree.map(lambda x: np.shape(x), local_data)
         if tree.leaves(shapes) != tree.leaves(global_shape):
             raise ArgumentError(
-                "make_array_from_process_local_data on a single process: global_shape should be "
-                f"None or equal to local_data.shape. Got {global_shape=} and the shape {shapes}"
+                "When calling `make_array_from_process_local_data` on a single process, "
+                "global_shape should be None or equal to local_data.shape. Got "
+                f"{global_shape=} and local_data.shape={shapes}"
             )
     return device_put(local_data, sharding)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tests.devices.device_programs import Program, host, keys, mesh, named, put
 
 __all__ = ["MESH_PROGRAMS"]
@@ -122,3 +124,12 @@ for title, run, words in (
         "unbound axis name: j. To fix this, please call psum under `jax.shard_map`"),
 ):  # fmt: skip
     row(title, run, words)
+row("parts of a wider dtype", lambda p: p.m.make_array_from_callback(
+    (8,), named(p, "x"), lambda i: np.arange(8.0)[i], dtype="float32"))  # fmt: skip
+row("lists as parts", lambda p: p.m.make_array_from_callback(
+    (8,), named(p, "x"), lambda i: [1.0] * 4), "is not a valid JAX type")  # fmt: skip
+row("parts of other devices", lambda p: p.m.make_array_from_single_device_arrays(
+    (8,), p.sharding.NamedSharding(p.sharding.Mesh(np.array(p.m.devices()[:2]), "x"), p.P("x")),
+    [p.m.device_put(host(4), p.m.devices()[i]) for i in (0, 3)]),
+    r"Sharding contains devices \{1\} that are not present in per-device arrays")  # fmt: skip
+row("zeros of another shape", lambda p: str(p.np.zeros_like(put(p, "x"), shape=(4,)).sharding))

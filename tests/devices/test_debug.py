@@ -92,7 +92,7 @@ def test_wrong_arguments_of_debug_functions_are_refused() -> None:
         olympus.jit(lambda x: debug.inspect_array_sharding("a", callback=print))(1.0)
     sharding = both("x")[0]
     for shape in [(2, 2, 2), (), (0,)]:
-        with pytest.raises(ArgumentError, match="1 or 2 dimensions"):
+        with pytest.raises(ArgumentError, match="1 and 2 dimensions"):
             debug.visualize_sharding(shape, sharding)
     with pytest.raises(ShardingError, match="7 elements"):
         debug.visualize_sharding((7,), sharding)

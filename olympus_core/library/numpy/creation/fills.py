@@ -147,7 +147,7 @@ def full_like(
     filled = vary_together(_filled(size, value), a)
     if shape is None and aval.explicit is not None:
         filled = retyped(filled, aval)
-    return like(filled, a, device)
+    return like(filled, a if size == aval.shape else None, device)
 
 
 @out_sharded
