@@ -9,7 +9,7 @@ most common mistake of users, and this module raises the errors for it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -539,6 +539,34 @@ class Tracer(Array):
         super().__init_subclass__(**options)
         cls.__name__ = cls.__qualname__ = "Tracer"
         cls.__module__ = "olympus.core"
+
+
+def _concrete_method(name: str) -> Callable[..., NoReturn]:
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+        called = f"The {name}() method was called on traced array with shape"
+        self._concrete(f"{called} {self.aval.long_name()}, and a concrete array", _DEVICES)
+
+    method.__name__ = name
+    method.__doc__ = "Raise ConcretizationError: a traced array has no value."
+    return method
+
+
+def _concrete_property(name: str) -> property:
+    def get(self: Tracer) -> NoReturn:
+        called = f"The {name} property was called on traced array with shape"
+        self._concrete(f"{called} {self.aval.long_name()}, and a concrete array", _DEVICES)
+
+    return property(get, doc="Raise ConcretizationError: a traced array has no value.")
+
+
+_DEVICES = "use the result of the program, which is on devices, outside of the traced function"
+for _name in (
+    *("__dlpack__", "__reduce__", "addressable_data", "delete", "devices", "is_deleted"),
+    *("on_device_size_in_bytes", "tobytes", "unsafe_buffer_pointer"),
+):
+    setattr(Tracer, _name, _concrete_method(_name))
+for _name in ("addressable_shards", "global_shards", "is_fully_addressable", "traceback"):
+    setattr(Tracer, _name, _concrete_property(_name))
 
 
 def _aval(x: Array) -> ShapedArray:

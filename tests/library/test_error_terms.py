@@ -37,6 +37,8 @@ TERMS = [
         TypeError,
         r"add: arrays must have the same number of dimensions, got \{1, 2\}",
     ),
+    ("lax.pad(f(3), f(3), [(0, 0, 0)])", ValueError, "scalar"),
+    ("lax.reduce_precision(f(3), 5.0, 10)", TypeError, "'float' object cannot be interpreted as"),
     ("jnp.gcd(f(3), 2)", ValueError, "Arguments to jax.numpy.gcd must be integers"),
     ("jnp.lcm(i(3), 2.5)", ValueError, "Arguments to jax.numpy.lcm must be integers"),
     ("jnp.ldexp(f(3), 2.5)", ValueError, "ldexp not supported for input types"),

@@ -35,6 +35,12 @@ jit(float)(1.0)
     Abstract tracer value encountered where concrete value is expected
 jit(lambda x: x.item())(1.0)
     concrete value is expected: traced array with shape float32\[\]
+jit(lambda x: x.devices())(1.0)
+    The devices\(\) method was called on traced array with shape float32\[\]
+jit(lambda x: x.is_fully_addressable)(1.0)
+    The is_fully_addressable property was called on traced array with shape float32\[\]
+jit(lambda x: x.unsafe_buffer_pointer())(ones)
+    Abstract tracer value encountered where concrete value is expected
 jit(range)(1)
     The __index__\(\) method was called on traced array with shape int32\[\]
 jit(operator.index)(1.0)

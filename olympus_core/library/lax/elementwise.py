@@ -7,6 +7,7 @@ only scalars.
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -524,13 +525,14 @@ def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Ar
     >>> reduce_precision(array([1.0, 3.1415927]), 8, 7)
     Array([1.      , 3.140625], dtype=float32)
     """
+    exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
             f"reduce_precision needs at least 1 exponent bit and 0 mantissa bits, and got "
             f"{exponent_bits} and {mantissa_bits}"
         )
     return conversion.reduce_precision_p.bind(
-        x, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+        x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
     )
 
 

@@ -84,14 +84,12 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 def broadcast_to_rank(x: ArrayOrKeys, rank: int) -> Array:
     """Return the array with leading axes of length 1 added, up to rank `rank`.
 
-    Raises ShapeError for an array of more axes.
+    An array of more axes is returned unchanged.
 
     >>> broadcast_to_rank(array([1, 2]), 3).shape
     (1, 1, 2)
     """
     ndim = len(shape_of(x))
-    if ndim > rank:
-        raise ShapeError(f"broadcast_to_rank: an array of {ndim} axes cannot have rank {rank}")
     return expand_dims(x, tuple(range(rank - ndim)))
 
 

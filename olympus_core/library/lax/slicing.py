@@ -102,7 +102,7 @@ def pad(
     Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
     config = tuple([tuple([dimension(n) for n in c]) for c in padding_config])
-    if isinstance(operand, Array):
+    if isinstance(operand, Array) and not shape_of(padding_value):
         nothing = config == ((0, 0, 0),) * operand.aval.ndim
         if nothing and get_aval(padding_value).dtype == operand.dtype:
             return operand

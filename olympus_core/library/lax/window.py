@@ -51,7 +51,7 @@ def padtype_to_pads(
     padding: "VALID" for none; "SAME" for as many windows as strides in the input, with the odd
     element of padding at the end; "SAME_LOWER" with the odd one at the start.
 
-    Raises PaddingNameError (a RuntimeError) for another name.
+    Raises PaddingNameError (a RuntimeError) for another name, ShapeError for a stride below 1.
 
     >>> padtype_to_pads((10,), (3,), (2,), "SAME")
     [(0, 1)]
@@ -64,6 +64,8 @@ def padtype_to_pads(
             f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.",
             hint="padding is one of these, or a pair of ints for each dimension",
         )
+    if any(stride < 1 for stride in window_strides):
+        raise ShapeError(f"a window needs positive strides, and got {tuple(window_strides)}")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = max_dim((-(-size // stride) - 1) * stride + window - size, 0)
