@@ -1,9 +1,10 @@
-"""The choice of XLA's kernels for the products of a program that runs on one processor.
+"""The choice of XLA's kernels for the products and convolutions of a program.
 
-XLA for CPUs has two: those of YNNPACK, its default, and those of Eigen. On several processors
-YNNPACK's are as fast or faster. On one, Eigen's are faster for some products of few rows, and
-slower for others. The compiler has one option for a whole program, so the choice is by the sum of
-the differences, which were measured with float32 on an x86-64 processor with AVX-512.
+XLA for CPUs has two: those of YNNPACK, its default, and those of Eigen. On one processor, Eigen's
+are faster for some products of few rows, and slower for others. On several, YNNPACK's products are
+as fast or faster, but most of its convolutions run in one thread. The compiler has one option for
+all products of a program and one for all convolutions, so the choice is by the sum of the
+differences, which were measured with float32 on an x86-64 processor with AVX-512.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
 _OPTION = "xla_cpu_experimental_ynn_fusion_type"
+_KIND = "LIBRARY_FUSION_TYPE_"
 _EIGEN: Options = {_OPTION: ""}
+_EIGEN_PRODUCTS: Options = {_OPTION: f"{_KIND}REDUCE,{_KIND}INDIVIDUAL_CONVOLUTION"}
+_EIGEN_CONVOLUTIONS: Options = {_OPTION: f"{_KIND}REDUCE,{_KIND}INDIVIDUAL_DOT"}
 
 #: nanoseconds for an element of the right factor that Eigen's kernel takes less, with more than
 #: `_FEW_ROWS` and at most `_MANY_ROWS` rows and at least `_WIDE` columns
@@ -32,28 +36,49 @@ _TRANSPOSED = 2.2
 _NARROW = 0.0014
 #: nanoseconds for an element that a reduction takes more without YNNPACK
 _REDUCED = 0.4
+#: nanoseconds for a multiplication of a convolution by Eigen, for an element of a patch that it
+#: copies, and for a row of a patch; of YNNPACK for a multiplication, for one and a row of a patch,
+#: and for an element of the kernel that it takes longer to copy
+_EIGEN_PRODUCT, _EIGEN_COPY, _EIGEN_ROW = 0.008, 0.05, 10.8
+_YNNPACK_PRODUCT, _YNNPACK_ROW, _YNNPACK_COPY = 0.0086, 0.04, 0.1
+#: YNNPACK divides the rows of results between threads if (positions of a row + features) times the
+#: elements of a patch, of which 1,024 count, are more than this
+_DIVIDED, _PATCH = 2**16, 1024
+#: nanoseconds that threads take to begin; and the share of the time in one thread that Eigen and
+#: YNNPACK then take on two processors
+_START, _EIGEN_SHARE, _YNNPACK_SHARE = 30_000, 0.5, 0.6
+#: features up to which XLA has no kernels of YNNPACK for a convolution
+_FEW_FEATURES = 16
 
 
 def product_options(module: Any) -> Options:
-    """Return the compiler's options for the products of a module; {} for the default kernels.
+    """Return the compiler's options for the kernels of a module; {} for the default ones.
 
-    They are not the default on one processor, if the module has products of float32, no
-    convolutions, and takes less time with Eigen's kernels. A module in bytes has the default.
+    On one processor, products are by Eigen's kernels if the module has products of float32 and
+    takes less time with these; on several, convolutions are. A module in bytes has the default.
 
     >>> product_options(module)
     {'xla_cpu_experimental_ynn_fusion_type': ''}
     """
-    if processors() > 1 or isinstance(module, bytes) or _OPTION in os.environ.get("XLA_FLAGS", ""):
+    if isinstance(module, bytes) or _OPTION in os.environ.get("XLA_FLAGS", ""):
         return {}
-    saved = 0.0
+    if processors() > 1:
+        operations = _operations(module.operation)
+        convolutions = [x for x in operations if x.name == "stablehlo.convolution"]
+        saved = sum(map(_saved_by_convolution, convolutions))
+        return _EIGEN_CONVOLUTIONS if saved > 0 else {}
+    saved = reduced = 0.0
+    has_convolutions = False
     for operation in _operations(module.operation):
         if operation.name == "stablehlo.convolution":
-            return {}
-        if operation.name == "stablehlo.dot_general":
+            has_convolutions = True
+        elif operation.name == "stablehlo.dot_general":
             saved += _saved_by_product(operation)
         elif operation.name == "stablehlo.reduce":
-            saved -= _REDUCED * math.prod(operation.operands[0].type.shape)
-    return _EIGEN if saved > 0 else {}
+            reduced += _REDUCED * math.prod(operation.operands[0].type.shape)
+    if has_convolutions:  # these and reductions stay
+        return _EIGEN_PRODUCTS if saved > 0 else {}
+    return _EIGEN if saved > reduced else {}
 
 
 def processors() -> int:
@@ -98,6 +123,40 @@ def _saved_by_product(operation: ir.Operation) -> float:
     if columns < _WIDE:
         return -_NARROW * rows * elements
     return _SAVED * elements if _FEW_ROWS < rows <= _MANY_ROWS else 0.0
+
+
+def _saved_by_convolution(operation: ir.Operation) -> float:
+    """Return the nanoseconds that a convolution takes less by Eigen's kernel, on two processors."""
+    lhs, rhs, out = [x.type for x in (*operation.operands, operation.results[0])]
+    attributes = operation.attributes
+    groups = [attributes[f"{x}_group_count"].value for x in ("feature", "batch")]
+    is_float32 = all(isinstance(x.element_type, mlir.ir.F32Type) for x in (lhs, rhs, out))
+    if not is_float32 or groups != [1, 1]:
+        return -math.inf  # not measured
+    numbers = mlir.hlo.ConvDimensionNumbers(attributes["dimension_numbers"])
+    inputs, outputs = (
+        rhs.shape[i]
+        for i in (numbers.kernel_input_feature_dimension, numbers.kernel_output_feature_dimension)
+    )
+    pairs = zip(numbers.output_spatial_dimensions, numbers.input_spatial_dimensions, strict=True)
+    sizes = [(out.shape[i], lhs.shape[j]) for i, j in pairs]
+    grows = any(result > size for result, size in sizes)
+    is_dilated = "lhs_dilation" in attributes and max(attributes["lhs_dilation"]) > 1
+    if len(sizes) != 2 or max(inputs, outputs) <= _FEW_FEATURES or grows or is_dilated:
+        return 0.0  # YNNPACK has no kernel for it
+    kernel = [rhs.shape[i] for i in numbers.kernel_spatial_dimensions]
+    patch, row = inputs * math.prod(kernel), inputs * kernel[-1]
+    products = math.prod(out.shape) * patch
+    if not products:
+        return 0.0
+    eigen = products * (_EIGEN_PRODUCT + (_EIGEN_COPY + _EIGEN_ROW / row) / outputs)
+    if eigen > 2 * _START:
+        eigen = eigen * _EIGEN_SHARE + _START
+    is_divided = (sizes[-1][0] + outputs) * min(patch, _PATCH) > _DIVIDED
+    share = _YNNPACK_SHARE if is_divided else 1.0
+    ynnpack = products * (_YNNPACK_PRODUCT + _YNNPACK_ROW / row) * share
+    saved: float = ynnpack + _YNNPACK_COPY * patch * outputs - eigen
+    return saved
 
 
 def _is_transpose(value: ir.Value) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -12,13 +13,22 @@ import olympus as ox
 from olympus_core.xla.runtime import product_kernels
 from olympus_core.xla.runtime.product_kernels import product_options
 
-EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}
+OPTION, KIND = "xla_cpu_experimental_ynn_fusion_type", "LIBRARY_FUSION_TYPE"
+EIGEN = {OPTION: ""}
+EIGEN_PRODUCTS = {OPTION: f"{KIND}_REDUCE,{KIND}_INDIVIDUAL_CONVOLUTION"}
+EIGEN_CONVOLUTIONS = {OPTION: f"{KIND}_REDUCE,{KIND}_INDIVIDUAL_DOT"}
 
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process on one processor."""
     monkeypatch.setattr(product_kernels, "processors", lambda: 1)
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process on two processors."""
+    monkeypatch.setattr(product_kernels, "processors", lambda: 2)
 
 
 def lowered(fun: Callable[..., Any], *shapes: tuple[int, ...], dtype: str = "float32") -> Any:
@@ -67,6 +77,61 @@ def test_the_kernels_are_those_that_take_less_time(
     fun: Callable[..., Any], shapes: list[tuple[int, ...]], is_eigen: bool
 ) -> None:
     assert product_options(lowered(fun, *shapes).module) == (EIGEN if is_eigen else {})
+
+
+@pytest.mark.usefixtures("alone")
+def test_products_of_a_program_with_convolutions_have_their_own_kernels() -> None:
+    module = lowered(with_convolution, (64, 512), (512, 512)).module
+    assert product_options(module) == EIGEN_PRODUCTS
+
+
+def convolution(x: Any, w: Any, **params: Any) -> Any:
+    numbers = ("NHWC", "HWIO", "NHWC")
+    params = {"window_strides": (1, 1), "padding": "SAME", "dimension_numbers": numbers} | params
+    return ox.lax.conv_general_dilated(x, w, **params)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "params", "is_eigen"),
+    [
+        # on two processors, with the times in microseconds by YNNPACK and by Eigen
+        ([(2, 64, 64, 64), (3, 3, 64, 32)], {}, True),  # 1286 and 858
+        ([(1, 112, 112, 32), (3, 3, 32, 64)], {}, True),  # 1932 and 1198
+        ([(1, 28, 28, 128), (3, 3, 128, 160)], {"window_strides": (2, 2)}, True),  # 297 and 225
+        ([(8, 8, 8, 64), (3, 3, 64, 64)], {}, True),  # 185 and 134
+        ([(32, 32, 32, 3), (3, 3, 3, 64)], {}, False),  # 610 and 834: few features of the array
+        ([(1, 256, 256, 4), (3, 3, 4, 48)], {}, False),  # 1334 and 1634
+        ([(1, 128, 128, 12), (3, 3, 12, 32)], {}, False),  # 497 and 545
+        ([(1, 28, 28, 1), (5, 5, 1, 32)], {}, False),  # 29 and 56: few products
+        ([(8, 32, 32, 16), (3, 3, 16, 16)], {}, False),  # YNNPACK has no kernel for these
+        ([(2, 64, 64, 64), (3, 3, 64, 32)], {"padding": ((2, 2), (2, 2))}, False),
+        (
+            [(2, 64, 64, 64), (2, 2, 64, 32)],
+            {"lhs_dilation": (2, 2), "padding": ((0, 0), (0, 0))},
+            False,
+        ),
+        ([(2, 64, 64, 64), (3, 3, 32, 64)], {"feature_group_count": 2}, False),  # not measured
+        ([(0, 64, 64, 64), (3, 3, 64, 32)], {}, False),
+    ],
+)
+@pytest.mark.usefixtures("several")
+def test_convolutions_have_the_kernels_that_take_less_time_on_several_processors(
+    shapes: list[tuple[int, ...]], params: dict[str, Any], is_eigen: bool
+) -> None:
+    module = lowered(lambda x, w: convolution(x, w, **params), *shapes).module
+    assert product_options(module) == (EIGEN_CONVOLUTIONS if is_eigen else {})
+
+
+@pytest.mark.usefixtures("several")
+def test_a_convolution_has_the_kernels_of_all() -> None:
+    shapes = (2, 64, 64, 64), (3, 3, 64, 32)
+    assert product_options(lowered(convolution, *shapes, dtype="bfloat16").module) == {}
+    x, w = [np.random.default_rng(0).standard_normal(s).astype("f4") for s in shapes]
+    compiled = lowered(convolution, *shapes).compile()
+    assert "__ynn_fusion" not in compiled.as_text()
+    numbers = ("NHWC", "HWIO", "NHWC")
+    reference = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)
+    np.testing.assert_allclose(compiled(x, w), reference, rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.usefixtures("alone")
