@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -170,7 +171,9 @@ class ShardedFunction(StagedFunction[_P, _R]):
         if self.shardings.outs is None:
             return (None,) * len(avals)
         full = out_tree.unflatten(range(len(avals)))
-        shardings = _named("out_shardings", self.shardings.outs, full, arguments.leaves)
+        ins = [s for s in tree.leaves(self.shardings.ins) if isinstance(s, Sharding)]
+        leaves = arguments.leaves
+        shardings = _named("out_shardings", self.shardings.outs, full, leaves, ins[:1], avals)
         paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
         for aval, path, sharding in zip(avals, paths, shardings, strict=True):
             if sharding is not None:
@@ -210,30 +213,42 @@ def _check_tuple(prefix: Any, count: int) -> None:
     )
 
 
-def _named(what: str, prefix: Any, full: Any, arguments: Sequence[Any]) -> list[Sharding | None]:
+def _named(
+    what: str,
+    prefix: Any,
+    full: Any,
+    arguments: Sequence[Any],
+    requested: Sequence[Sharding] = (),
+    avals: Sequence[ShapedArray] = (),
+) -> list[Sharding | None]:
     """Return a sharding, or None, for each leaf of `full`; specs use the mesh of the context.
 
-    A layout that is open, without a sharding, is on the devices of the first of the `arguments`
-    that has a sharding.
+    A layout that is open, without a sharding, is on the devices of the first one of the shardings
+    `requested` and those of the `arguments`.  `avals` are the types of results.
     """
     leaves = tree.prefix_leaves("jit", what, prefix, full)
     if not any(isinstance(s, Format) for s in leaves):
         return [named(f"{what} of jit", s) for s in leaves]
-    own = next((s for x in arguments if (s := committed_sharding(x) or _declared(x))), None)
+    placed = (s for x in arguments if (s := committed_sharding(x) or _declared(x)))
+    own = next(itertools.chain(requested, placed), None)
     first = own or SingleDeviceSharding(state.default_device or xla.default_device())
-    if isinstance(first, NamedSharding):
-        first = NamedSharding(first.mesh, PartitionSpec())
-    first = first.with_layout(Layout.AUTO)
-    if what == "in_shardings":
+    if what == "out_shardings":
+        auto = [_open_like(first, aval.ndim) for aval in avals]
+    else:
         places = [committed_sharding(x) or _declared(x) for x in arguments]
         places += [None] * (len(leaves) - len(places))
-        auto = [first if s is None else s.with_layout(Layout.AUTO) for s in places[: len(leaves)]]
-    else:
-        auto = [first] * len(leaves)
+        auto = [_open_like(first, 0) if s is None else s for s in places[: len(leaves)]]
     return [
-        open_sharding if isinstance(s, Format) else named(f"{what} of jit", s)
-        for s, open_sharding in zip(leaves, auto, strict=True)
+        place.with_layout(Layout.AUTO) if isinstance(s, Format) else named(f"{what} of jit", s)
+        for s, place in zip(leaves, auto, strict=True)
     ]
+
+
+def _open_like(first: Sharding, ndim: int) -> Sharding:
+    """Return the sharding of an array on the same devices; the compiler splits its dimensions."""
+    if not isinstance(first, NamedSharding):
+        return first.with_layout(None)
+    return NamedSharding(first.mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * ndim))
 
 
 def _is_open(x: Any) -> bool:

@@ -116,7 +116,7 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
 
 
 def _resharded(x: Any, where: Any) -> Any:
-    sharding = explicit_sharding("reshard", where, x, is_moved=trace.at_base())
+    sharding = explicit_sharding("reshard", where, x, is_moved=not trace.manual_axes())
     if sharding is None:
         raise ArgumentError(f"reshard needs a sharding on a mesh, and got {where!r:.80}")
     return as_type(x, sharding)

@@ -541,6 +541,14 @@ def _staged(
     program = freeze(stage(flat, avals, names=names, what=what, reader=reader))
     assert out_tree is not None
     closed, consts = hoist_consts(program)
+    for x in consts:
+        aval = get_aval(x)
+        if any(e is not None for e in spec_of(aval)):
+            raise UnsupportedError(
+                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is "
+                "not implemented. As a workaround, please pass those inputs as an argument to "
+                f"shard_map. Got input with shape {aval.short_name()}: {what} uses it from outside"
+            )
     return _Body(closed, consts, out_tree, tuple(specs))
 
 

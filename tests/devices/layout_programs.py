@@ -153,3 +153,6 @@ row("a donated argument in another layout", lambda p: doubled(
 row("numbers of other dtypes", lambda p: [np.asarray(p.m.device_put(
     host(8, 4).astype(d), laid(p))).astype(float) for d in ("bool", "int8", "float16")]
 )  # fmt: skip
+row("its choice for results on a mesh", lambda p: str(p.m.jit(
+    lambda x: x.T, in_shardings=auto(p, named(p, "x", "y")), out_shardings=auto(p)
+).lower(struct(p, None)).compile().output_formats))  # fmt: skip

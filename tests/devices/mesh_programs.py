@@ -133,3 +133,11 @@ row("parts of other devices", lambda p: p.m.make_array_from_single_device_arrays
     [p.m.device_put(host(4), p.m.devices()[i]) for i in (0, 3)]),
     r"Sharding contains devices \{1\} that are not present in per-device arrays")  # fmt: skip
 row("zeros of another shape", lambda p: str(p.np.zeros_like(put(p, "x"), shape=(4,)).sharding))
+row("an argument from outside of a shard_map", lambda p: in_mesh(p, "Explicit", lambda:
+    p.m.jit(lambda w: p.m.shard_map(lambda x: x * w, out_specs=p.P("x"))(
+        p.m.device_put(host(8), p.P("x"))))(p.m.device_put(host(4), p.P("x")))),
+    "Closing over inputs to shard_map where the input is sharded on `Explicit` axes")  # fmt: skip
+row("resharded to another mesh", lambda p: in_mesh(p, "Explicit", lambda: p.m.jit(
+    lambda x: p.sharding.reshard(x, p.sharding.NamedSharding(p.sharding.Mesh(
+        np.array(p.m.devices()), ("q",), axis_types=(p.sharding.AxisType.Explicit,)), p.P("q"))))(
+    p.m.device_put(host(8), p.P("x")))))  # fmt: skip
