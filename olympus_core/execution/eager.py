@@ -377,8 +377,10 @@ def _report(
         primitive.run_inside(args, **params)  # raises at the inner operation that produces it
     types = ", ".join(get_aval(x).long_name() for x in args)
     had = ", which had one already" if any(_fault(x) == fault for x in args) else ""
+    value = "nan" if fault == "a NaN" else "inf"
     raise NaNError(
-        f"'{primitive}' gave {fault}{here.place()}\n  its operands: {types or 'none'}{had}",
+        f"'{primitive}' gave {fault}{here.place()}\n  its operands: {types or 'none'}{had}\n  "
+        f"invalid value ({value}) encountered in {primitive}",
         location=str(here.position() or "") or None,
     )
 

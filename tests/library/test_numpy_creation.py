@@ -246,6 +246,7 @@ def test_python_types_mean_the_default_dtypes() -> None:
     with ox.enable_x64():
         assert jnp.zeros(2).dtype == np.float64
         assert jnp.arange(2).dtype == np.int64
+        assert jnp.bincount(np.arange(2)).dtype == np.int64
         assert jnp.asarray(np.arange(2.0)).dtype == np.float64
 
 
@@ -293,6 +294,7 @@ DTYPE_CALLS: dict[str, Call] = {
     "finfo": lambda np: float(np.finfo(np.bfloat16).eps),
     "finfo max": lambda np: float(np.finfo(np.ones(2).dtype).max),
     "iinfo": lambda np: np.iinfo(np.int32).max,
+    "iinfo of a number": lambda np: str(np.iinfo(5)),
     "dtype": lambda np: np.dtype("bfloat16"),
     "dtype of scalar type": lambda np: np.dtype(np.float32),
     "equal": lambda np: (np.ones(2).dtype == np.float32, np.float32 == np.zeros(2).dtype),

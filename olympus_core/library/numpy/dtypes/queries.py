@@ -102,7 +102,8 @@ def iinfo(int_type: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
     >>> iinfo("int8").max
     127
     """
-    requested = _dtype_of(int_type)
+    of_number = dtypes.is_python_scalar(int_type)
+    requested = np.result_type(int_type) if of_number else _dtype_of(int_type)
     if dtypes.kind(requested) not in "iu":
         raise ArgumentError(f"Invalid integer data type {requested.kind!r}: it is {requested}")
     return dtypes.iinfo(requested)

@@ -75,7 +75,7 @@ def bincount(
         length = max(least, int(np.max(np.asarray(x))) + 1 if aval.size else 0)
     else:
         length = dimension(length)
-    values = ones_like(x, dtype="int32") if weights is None else asarray(weights)
+    values = ones_like(x, dtype=int) if weights is None else asarray(weights)
     return _counted(asarray(x), values, length)
 
 
