@@ -126,6 +126,8 @@ class Raising:
                 raise UnraisableError(f"{operation.name} is not a function")
             self.functions[mlir.ir.StringAttr(operation.attributes["sym_name"]).value] = operation
         self.programs: dict[tuple[str, Manual | None], Olympuspr | None] = {}
+        #: the functions of a tuple, which are inlined, each once: calls of calls would grow
+        self.inlined: set[tuple[str, Manual | None]] = set()
         self.scope = _Scope(None)
         self.locations: dict[Any, Source] = {}
         self.avals: dict[Any, ShapedArray] = {}
@@ -248,9 +250,11 @@ class Raising:
             return [operand.values[operation.attributes["index"].value]]
         if operation.name != "func.call":
             raise UnraisableError(f"{operation.name} takes a tuple")
-        function = self.functions[operation.attributes["callee"].value]
-        if len(function.regions[0].blocks) != 1:
-            raise UnraisableError("a function has no body of one block")
+        name = operation.attributes["callee"].value
+        function, key = self.functions[name], (name, self.manual)
+        if len(function.regions[0].blocks) != 1 or key in self.inlined:
+            raise UnraisableError(f"the function {name} of a tuple has several calls or blocks")
+        self.inlined.add(key)
         block = function.regions[0].blocks[0]
         self.scope.values[block.arguments[0]] = operand
         return self._operations(block)

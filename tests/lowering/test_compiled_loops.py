@@ -239,6 +239,17 @@ def test_a_function_is_raised_to_the_loop_in_it(tmp_path: Path) -> None:
              %0 = stablehlo.tuple %x : tuple<tensor<2xf32>>
              return %0 : tuple<tensor<2xf32>>
            }""",
+        """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+             %0 = stablehlo.tuple %x : tuple<tensor<2xf32>>
+             %1 = call @first(%0) : (tuple<tensor<2xf32>>) -> tensor<2xf32>
+             %2 = call @first(%0) : (tuple<tensor<2xf32>>) -> tensor<2xf32>
+             %3 = stablehlo.add %1, %2 : tensor<2xf32>
+             return %3 : tensor<2xf32>
+           }
+           func.func private @first(%x: tuple<tensor<2xf32>>) -> tensor<2xf32> {
+             %0 = stablehlo.get_tuple_element %x[0] : (tuple<tensor<2xf32>>) -> tensor<2xf32>
+             return %0 : tensor<2xf32>
+           }""",
     ],
 )
 def test_other_tuples_are_not_raised(text: str) -> None:
