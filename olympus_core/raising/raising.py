@@ -224,7 +224,7 @@ class Raising:
         if name == "stablehlo.tuple":
             return [_Tuple([self.scope.read(x) for x in operation.operands])]
         if len(operation.operands) == 1 and _is_tuple(operation.operands[0]):
-            return self._of_tuple(operation, self.scope.read(operation.operands[0]))
+            return self._of_tuple(operation)
         view = StableHloOperation(operation, self)
         if name == "stablehlo.constant":
             constant = _scalar_of(view)
@@ -244,8 +244,11 @@ class Raising:
         full = [self.scope.full(x) for x in (*operands, *inner.values())]
         return opaque(operation, full, list(inner), view.avals_out)
 
-    def _of_tuple(self, operation: ir.Operation, operand: _Tuple) -> Sequence[Any]:
+    def _of_tuple(self, operation: ir.Operation) -> Sequence[Any]:
         """Return an element of a tuple, or the results of a function of one, which is inlined."""
+        operand = self.scope.values.get(operation.operands[0])
+        if not isinstance(operand, _Tuple):
+            raise UnraisableError("a region uses a tuple from outside")
         if operation.name == "stablehlo.get_tuple_element":
             return [operand.values[operation.attributes["index"].value]]
         if operation.name != "func.call":

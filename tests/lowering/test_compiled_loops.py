@@ -239,6 +239,14 @@ def test_a_function_is_raised_to_the_loop_in_it(tmp_path: Path) -> None:
              %0 = stablehlo.tuple %x : tuple<tensor<2xf32>>
              return %0 : tuple<tensor<2xf32>>
            }""",
+        """func.func @main(%x: tensor<2xf32>, %i: tensor<i32>) -> tensor<2xf32> {
+             %0 = stablehlo.tuple %x : tuple<tensor<2xf32>>
+             %1 = "stablehlo.case"(%i) ({
+               %2 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<2xf32>>) -> tensor<2xf32>
+               stablehlo.return %2 : tensor<2xf32>
+             }) : (tensor<i32>) -> tensor<2xf32>
+             return %1 : tensor<2xf32>
+           }""",
         """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
              %0 = stablehlo.tuple %x : tuple<tensor<2xf32>>
              %1 = call @first(%0) : (tuple<tensor<2xf32>>) -> tensor<2xf32>
