@@ -195,7 +195,7 @@ class _Search:
             return _of(_elements(part), mixed=int(name in _AT_INDICES)) if is_part else None
         if name == "stablehlo.dot_general":
             return _size_of_product(operation)
-        if max(map(_elements, [*operation.operands, *operation.results])) > _ELEMENTS:
+        if max(map(_elements, [*operation.operands, *operation.results]), default=0) > _ELEMENTS:
             return None
         if name == "stablehlo.reduce":  # a joint one of several arrays may be slower there
             inside = self._size(operation) if len(operation.results) == 1 else None
