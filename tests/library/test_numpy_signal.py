@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy
 import numpy as np
 import pytest
 
@@ -170,3 +172,10 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
     (lambda: jnp.clip(1j, 0, 1), DTypeError, "complex"),
     (lambda: jnp.fft.fftfreq(0), ValueError, "one sample"),
 ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "uint32", "float32"])
+def test_unwrap_with_x64_has_the_dtype_of_jax(dtype: str) -> None:
+    x = np.asarray([0, 1, 1], dtype)
+    with ox.enable_x64(True), jax.enable_x64(True):
+        assert jnp.unwrap(x).dtype == jax.numpy.unwrap(x).dtype

@@ -24,7 +24,7 @@ from olympus_core.library.numpy.signal.differences import diff
 from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import choose, operand
-from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 
 
 def interp(
@@ -107,8 +107,8 @@ def unwrap(
     if dtypes.kind(aval.dtype) == "c":
         raise DTypeError("unwrap needs real angles, and got complex values")
     is_integer = dtypes.kind(get_aval(period).dtype) in "iu" and dtypes.kind(aval.dtype) in "iu"
-    if not is_integer:
-        (x,) = promote_inexact(x)
+    if not is_integer and dtypes.kind(aval.dtype) in "biu":
+        x = convert(x, dtypes.default_dtype("f"))
     place = canonical_axis(axis, aval.ndim)
     if aval.shape[place] == 0:
         return asarray(x)
