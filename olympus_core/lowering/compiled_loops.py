@@ -14,6 +14,7 @@ since XLA fails on a constant array as an operand of such a call.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +40,8 @@ _COMPUTED = 128 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else
 _LIBRARY = 8
 #: elements of a matrix that is multiplied by a vector
 _MATRIX = 16_384
+#: the libraries in the names of XLA's flags
+_LIBRARIES = ("ynn", "onednn")
 #: operations of a loop, with those of the functions that it calls
 _OPERATIONS = 400
 
@@ -76,11 +79,14 @@ _INTEGERS = frozenset([1, 8, 16, 32, 64])
 def compile_loops(module: ir.Module) -> int:
     """Make each outermost loop over small arrays a call of a function; return their number.
 
-    The module may have any context.
+    The module may have any context. None is made if `XLA_FLAGS` has options of the libraries, which
+    may then compute operations that have code in functions now.
 
     >>> compile_loops(module)
     1
     """
+    if any(name in os.environ.get("XLA_FLAGS", "") for name in _LIBRARIES):
+        return 0
     search = _Search(module)
     loops = [*search.loops("main", set())]
     for loop in loops:

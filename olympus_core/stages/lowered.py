@@ -429,10 +429,11 @@ class Lowered(Stage):
         is_for_one_cpu = self.target == xla.Target("cpu") and self._where is None
         if not is_for_one_cpu or self.callees or self.has_inspections or state.log_compiles:
             return None
-        if xla.product_options(self.module):
+        program = xla.module_bytes(self.module)
+        if xla.product_options(self.module, program):
             return None
         return CompileRequest(
-            xla.module_bytes(self.module),
+            program,
             self._options(compiler_options, optimize),
             self.signature.arg_names,
         )

@@ -203,6 +203,11 @@ def test_other_targets_have_plain_loops() -> None:
     assert MARK not in traced.lower(lowering_platforms=("cpu", "cuda")).as_text()
 
 
+def test_flags_of_libraries_turn_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_experimental_ynn_fusion_type=")
+    assert MARK not in compiled(filtered).as_text()
+
+
 def test_the_cost_is_that_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, plain = compiled(filtered), compiled(filtered, monkeypatch)
     assert ours.cost().flops == plain.cost().flops

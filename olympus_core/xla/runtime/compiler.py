@@ -82,7 +82,7 @@ def compile(
     program = module_bytes(module)
     options = checked_options(options)
     if target.backend == "cpu":
-        options = {**_CPU_OPTIONS, **product_options(module), **options}
+        options = {**_CPU_OPTIONS, **product_options(module, program), **options}
     calls = _known(calls, program)
     executable = _compiled_for(program, target, options, grid, watch, calls, reuses_context)
     if DIFFERS.encode() in program:

@@ -51,18 +51,22 @@ _START, _EIGEN_SHARE, _YNNPACK_SHARE = 30_000, 0.5, 0.6
 _FEW_FEATURES = 16
 
 
-def product_options(module: Any) -> Options:
+def product_options(module: Any, program: bytes) -> Options:
     """Return the compiler's options for the kernels of a module; {} for the default ones.
 
     On one processor, products are by Eigen's kernels if the module has products of float32 and
     takes less time with these; on several, convolutions are. A module in bytes has the default.
+    `program` is the bytecode of the module: on several processors, operations are only read if it
+    has the name of convolutions, because reading them takes a microsecond each.
 
-    >>> product_options(module)
+    >>> product_options(module, module_bytes(module))
     {'xla_cpu_experimental_ynn_fusion_type': ''}
     """
     if isinstance(module, bytes) or _OPTION in os.environ.get("XLA_FLAGS", ""):
         return {}
     if processors() > 1:
+        if b"convolution" not in program:
+            return {}
         operations = _operations(module.operation)
         convolutions = [x for x in operations if x.name == "stablehlo.convolution"]
         saved = sum(map(_saved_by_convolution, convolutions))

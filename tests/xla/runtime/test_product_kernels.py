@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from olympus_core import xla
 from olympus_core.xla.runtime import product_kernels
 from olympus_core.xla.runtime.product_kernels import product_options
 
@@ -29,6 +30,10 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def several(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process on two processors."""
     monkeypatch.setattr(product_kernels, "processors", lambda: 2)
+
+
+def options_of(module: Any) -> xla.Options:
+    return product_options(module, xla.module_bytes(module))
 
 
 def lowered(fun: Callable[..., Any], *shapes: tuple[int, ...], dtype: str = "float32") -> Any:
@@ -76,13 +81,13 @@ def with_convolution(x: Any, w: Any) -> Any:
 def test_the_kernels_are_those_that_take_less_time(
     fun: Callable[..., Any], shapes: list[tuple[int, ...]], is_eigen: bool
 ) -> None:
-    assert product_options(lowered(fun, *shapes).module) == (EIGEN if is_eigen else {})
+    assert options_of(lowered(fun, *shapes).module) == (EIGEN if is_eigen else {})
 
 
 @pytest.mark.usefixtures("alone")
 def test_products_of_a_program_with_convolutions_have_their_own_kernels() -> None:
     module = lowered(with_convolution, (64, 512), (512, 512)).module
-    assert product_options(module) == EIGEN_PRODUCTS
+    assert options_of(module) == EIGEN_PRODUCTS
 
 
 def convolution(x: Any, w: Any, **params: Any) -> Any:
@@ -119,13 +124,13 @@ def test_convolutions_have_the_kernels_that_take_less_time_on_several_processors
     shapes: list[tuple[int, ...]], params: dict[str, Any], is_eigen: bool
 ) -> None:
     module = lowered(lambda x, w: convolution(x, w, **params), *shapes).module
-    assert product_options(module) == (EIGEN_CONVOLUTIONS if is_eigen else {})
+    assert options_of(module) == (EIGEN_CONVOLUTIONS if is_eigen else {})
 
 
 @pytest.mark.usefixtures("several")
 def test_a_convolution_has_the_kernels_of_all() -> None:
     shapes = (2, 64, 64, 64), (3, 3, 64, 32)
-    assert product_options(lowered(convolution, *shapes, dtype="bfloat16").module) == {}
+    assert options_of(lowered(convolution, *shapes, dtype="bfloat16").module) == {}
     x, w = [np.random.default_rng(0).standard_normal(s).astype("f4") for s in shapes]
     compiled = lowered(convolution, *shapes).compile()
     assert "__ynn_fusion" not in compiled.as_text()
@@ -137,14 +142,14 @@ def test_a_convolution_has_the_kernels_of_all() -> None:
 @pytest.mark.usefixtures("alone")
 def test_others_have_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = (64, 512), (512, 512)
-    assert product_options(lowered(product, *shapes, dtype="bfloat16").module) == {}
+    assert options_of(lowered(product, *shapes, dtype="bfloat16").module) == {}
     module = lowered(product, *shapes).module
-    assert product_options(b"a module") == {}
+    assert options_of(b"a module") == {}
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_experimental_ynn_fusion_type=")
-    assert product_options(module) == {}
+    assert options_of(module) == {}
     monkeypatch.delenv("XLA_FLAGS")
     monkeypatch.setattr(product_kernels, "processors", lambda: 2)
-    assert product_options(module) == {}
+    assert options_of(module) == {}
 
 
 def test_a_program_is_compiled_with_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
