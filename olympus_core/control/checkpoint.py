@@ -258,9 +258,9 @@ def checkpoint(
                 get_aval(x)  # raises for a value that is no array
             positional, named = in_tree.unflatten(map(as_device_array, leaves))
             result = partial(*positional, **named)
-            check_results(function_name(wrapped), *data.flatten_data(result))
             if references.exist():
                 references.check_result(function_name(wrapped), result, "checkpoint / remat")
+            check_results(function_name(wrapped), *data.flatten_data(result))
             return result
 
         def traced(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -229,7 +229,8 @@ def test_an_unbound_axis_is_named_with_the_bound_ones_and_the_line():
         olympus.vmap(olympus.vmap(f, axis_name="j"), axis_name="i")(XS)
     message = str(caught.value)
     assert message.startswith(
-        "Found an unbound axis name: k: psum needs the axis 'k', which is not bound here"
+        "Found an unbound axis name: k. To fix this, please call psum under `jax.shard_map`: psum "
+        "needs the axis 'k', which is not bound here"
     )
     assert f"{__file__}:" in message and 'return lax.pmean(x, "k")  # the line' in message
     assert message.endswith("the axes bound here: 'i' (of size 3), 'j' (of size 4)")
