@@ -1,4 +1,7 @@
-"""Programs of JAX that are loops over small arrays; the rule for loops was not chosen on these."""
+"""Programs of JAX that are loops over small arrays.
+
+The rule for loops was not derived from them, but for the Kalman filter and the Viterbi path.
+"""
 
 from __future__ import annotations
 
