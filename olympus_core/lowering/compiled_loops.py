@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
 from olympus_core.mlir import bindings as mlir
-from olympus_core.xla.bindings import JAXLIB_VERSION
+from olympus_core.mlir.regions import outer_values
+from olympus_core.xla.bindings import JAXLIB_RELEASE
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -35,7 +36,7 @@ _ELEMENTS = 256
 _MIXED = 64
 #: the elements that the operations of a loop without products of matrices compute, at least: XLA
 #: compiles smaller loops to one function itself, and from 0.12 on larger ones too
-_COMPUTED = 128 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else math.inf
+_COMPUTED = 128 if JAXLIB_RELEASE < (0, 12) else math.inf
 #: the length of an axis of a product of matrices, from which on it is a library's
 _LIBRARY = 8
 #: elements of a matrix that is multiplied by a vector
@@ -336,19 +337,8 @@ def _is_short_constant(value: ir.Value) -> bool:
 def _captured(loop: ir.Operation) -> list[ir.Value]:
     """Return the values that a loop reads, each once: its operands first."""
     values = dict.fromkeys(loop.operands)
-    inside: set[Any] = set()
-
-    def visit(parent: ir.Operation) -> None:
-        for region in parent.regions:
-            for block in region.blocks:
-                inside.update(block.arguments)
-                for view in block.operations:
-                    operation = view.operation
-                    values.update(dict.fromkeys(x for x in operation.operands if x not in inside))
-                    visit(operation)
-                    inside.update(operation.results)
-
-    visit(loop)
+    for region in loop.regions:
+        values.update(dict.fromkeys(outer_values(region)))
     return [*values]
 
 

@@ -63,7 +63,7 @@ _NAMES = {
     "stablehlo.maximum": "max",
     "stablehlo.minimum": "min",
 }
-# The rule of loops, measured beside windows on two processors (docs/explanation/benchmarks.md).
+# The rule of loops, measured beside windows on two processors (docs/explanation/loops.md).
 _WINDOW = 16  # the length up to which a window is one kernel
 _STEP = 256  # elements of a step
 _FEW_ROWS = 8  # rows of a step that are apart in memory
@@ -135,32 +135,28 @@ class Cumulative(SingleResult):
         return length > _WINDOW and outer * inner <= _STEP and is_near and is_short
 
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
-        out, window = operation.aval_out, read_window(operation)
-        axes = [i for i, n in enumerate(window["window_dimensions"]) if n > 1]
-        if len(axes) != 1 or not self._is_loop(out, axes[0]):
+        direction = _direction(operation)
+        if direction is None or _NAMES.get(operation.combiner or "") != self.binary:
             return False
-        is_whole = window in [_whole_window(out.shape, axes[0], r) for r in (False, True)]
-        return is_whole and _NAMES.get(operation.combiner or "") == self.binary
+        return self._is_loop(operation.aval_out, direction[0])
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         if len(operands) != 2:
             return None
         x, init = operands
-        out, window = operation.aval_out, read_window(operation)
+        out, direction = operation.aval_out, _direction(operation)
         scalar = out.update(shape=())
-        axes = [i for i, n in enumerate(window["window_dimensions"]) if n > 1]
         if (
-            len(axes) != 1
+            direction is None
             or dtypes.kind(out.dtype) not in self.kinds
             or not same_bits(init, np.asarray(self.identity(out.dtype)).astype(out.dtype)[()])
         ):
             return None
-        for reverse in (False, True):
-            if window == _whole_window(out.shape, axes[0], reverse) and operation.region_equals(
-                (scalar, scalar), lambda x, y: (self.combine(scalar, x, y),)
-            ):
-                return self.bind(x, axis=axes[0], reverse=reverse)
-        return None
+        axis, reverse = direction
+        is_own = operation.region_equals(
+            (scalar, scalar), lambda x, y: (self.combine(scalar, x, y),)
+        )
+        return self.bind(x, axis=axis, reverse=reverse) if is_own else None
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -194,8 +190,8 @@ class Cumulative(SingleResult):
 def running(x: Any, *, combiner: str, identity: Any, axis: int, reverse: bool) -> Any:
     """Return the cumulative array, by a loop over the axis that starts from `identity`.
 
-    Sums and products of float32 are float64 until they are stored: a step adds the error of one
-    rounding to them, where a tree of steps would add fewer.
+    Sums and products of float32 are float64 until they are stored: a loop adds more terms one after
+    the other than a tree of sums, and would have a larger error.
     """
     shape, dtype = shape_of(x), get_aval(x).dtype
     wide = np.dtype("float64") if combiner in ("add", "mul") and dtype == "float32" else dtype
@@ -210,6 +206,16 @@ def running(x: Any, *, combiner: str, identity: Any, axis: int, reverse: bool) -
 
     start = op.broadcast_in_dim(wide.type(identity), shape=row, broadcast_dimensions=())
     return repeat(shape[axis], step, start, zeros_like(x))[1]
+
+
+def _direction(operation: StableHloOperation) -> tuple[int, bool] | None:
+    """Return the axis of a reduction of cumulative windows, and whether they begin at its end."""
+    shape, window = operation.aval_out.shape, read_window(operation)
+    axes = [i for i, n in enumerate(window["window_dimensions"]) if n > 1]
+    for reverse in (False, True) if len(axes) == 1 else ():
+        if window == _whole_window(shape, axes[0], reverse):
+            return axes[0], reverse
+    return None
 
 
 def _whole_window(shape: Shape, axis: int, reverse: bool) -> dict[str, Any]:
@@ -227,7 +233,7 @@ def _whole_window(shape: Shape, axis: int, reverse: bool) -> dict[str, Any]:
 
 def _of(name: str, reduction: Reduction, tangent: Tangent) -> Cumulative:
     kinds = reduction.kinds.replace("b", "")
-    binary = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}[name]
+    binary = _NAMES[reduction.op]
     return Cumulative(name, kinds, reduction.combine, reduction.identity, tangent, binary)
 
 

@@ -25,6 +25,7 @@ from olympus_core.ir.primitive import Primitive, op
 from olympus_core.ir.trace import using_trace
 from olympus_core.lowering.module_state import Manual
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.regions import outer_values
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.primitives.opaque import opaque
 from olympus_core.raising.meshes import Meshes
@@ -297,7 +298,7 @@ class Raising:
         """Return the values from outside that the regions of an operation use."""
         outside: dict[ir.Value, Any] = {}
         for region in operation.regions:
-            for value in _outer_values(region, set()):
+            for value in outer_values(region):
                 outside[value] = self.scope.read(value)
         return outside
 
@@ -349,19 +350,6 @@ def _scalar_of(view: StableHloOperation) -> Any:
         return None
     scalar = value[(0,) * value.ndim]
     return Splat(scalar, aval) if aval.shape else scalar
-
-
-def _outer_values(region: ir.Region, inside: set[ir.Value]) -> Iterator[ir.Value]:
-    """Yield the values that a region uses and that are defined outside of it."""
-    inside = set(inside)
-    for block in region.blocks:
-        inside.update(block.arguments)
-        for view in block.operations:
-            operation = view.operation
-            yield from (x for x in operation.operands if x not in inside)
-            for nested in operation.regions:
-                yield from _outer_values(nested, inside)
-            inside.update(operation.results)
 
 
 def _check_opaque(operation: ir.Operation) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_runtime.bindings import JAXLIB_VERSION, JaxRuntimeError, _hlo, _jax
 
 __all__ = [
+    "JAXLIB_RELEASE",
     "JAXLIB_VERSION",
     "Buffer",
     "Device",
@@ -17,6 +18,9 @@ __all__ = [
     "_hlo",
     "_jax",
 ]
+
+#: the first two numbers of jaxlib's version
+JAXLIB_RELEASE: tuple[int, ...] = tuple(map(int, JAXLIB_VERSION.split(".")[:2]))
 
 # Opaque to everybody outside this package: the runtime's own classes carry no types.
 Buffer = Any

@@ -27,7 +27,7 @@ from olympus_core.placement.sharding import (
     SingleDeviceSharding,
     Tiling,
 )
-from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.bindings import JAXLIB_RELEASE, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.runtime.arrays import put, result_handler
 from olympus_core.xla.runtime.cpu import more_devices
@@ -216,7 +216,7 @@ def sharded_result_handler(shape: tuple[int, ...], dtype: np.dtype[Any], shardin
 
 #: Programs with collectives wait for each other for ever once about 33 of them are under way on
 #: the CPU, with jaxlib below 0.12; so they are waited for long before.
-_MAX_UNDER_WAY = 16 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else 0
+_MAX_UNDER_WAY = 16 if JAXLIB_RELEASE < (0, 12) else 0
 _under_way: collections.deque[Buffer] = collections.deque()
 _lock = threading.Lock()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from olympus_core.xla.bindings import JAXLIB_VERSION, _hlo
+from olympus_core.xla.bindings import JAXLIB_RELEASE, _hlo
 from olympus_core.xla.proto.tpu_executable import (
     optimized_module,
     relocated_module,
@@ -13,7 +13,7 @@ from olympus_core.xla.proto.tpu_executable import (
 )
 
 # These versions refuse an `async-update` with several operands, and log the stack of the failure.
-_IS_OLD = tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12)
+_IS_OLD = JAXLIB_RELEASE < (0, 12)
 _FILE = re.compile(r'^(\d+) "(.*)"$', re.MULTILINE)
 _LINE = re.compile(r"^\d+ \{file_name_id=(\d+) function_name_id=\d+ line=(\d+) ", re.MULTILINE)
 
