@@ -94,8 +94,9 @@ sequences = _pytree.PyTreeRegistry(
     enable_list=True,
     enable_dict=False,
 )
-#: the registry of the arguments of direct calls: arrays are containers of buffers in it
-call_registry = _new_registry()
+#: the registries of the arguments of direct calls: arrays are containers of buffers in them.
+#: NumPy arrays are containers of their copies in the first, and of themselves in the second.
+call_registry, in_place_registry = _new_registry(), _new_registry()
 #: the class of arrays of random keys, which are leaves to users: it registers itself
 key_class: type | None = None
 # the name for pickling: a structure is pickled with a reference to its registry
@@ -319,7 +320,8 @@ def register_node(
     """
     with _new(nodetype):
         registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-        call_registry.register_node(nodetype, flatten_func, unflatten_func)
+        for each in (call_registry, in_place_registry):
+            each.register_node(nodetype, flatten_func, unflatten_func)
     _registered.add(nodetype)
 
 
@@ -395,7 +397,7 @@ def register_dataclass(
     if both:
         raise TreeError(f"register_dataclass: fields are data or static, and not both: {both}")
     with _new(nodetype):
-        for each in (registry, call_registry):
+        for each in (registry, call_registry, in_place_registry):
             each.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
 

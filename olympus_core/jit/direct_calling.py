@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from olympus_core import xla
 from olympus_core.base.context import state
 from olympus_core.control.call import jit_p
-from olympus_core.execution.direct_programs import is_undisturbed, program_data
+from olympus_core.execution.direct_programs import is_undisturbed, program_data, set_direct_call
 from olympus_core.execution.eager import plain_program
 from olympus_core.jit.calling import JitOptions, StagedFunction
 from olympus_core.placement.mesh import Mesh
@@ -43,13 +43,7 @@ class DirectFunction(StagedFunction[_P, _R]):
         own = weakref.ref(self)
         cls = type(self)
 
-        def missed(*args: Any, **kwargs: Any) -> xla.Missed:
-            return (own() or cls(fun, options))._missed(args, kwargs)
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            return missed(*args, **kwargs)[0]
-
-        self.__call__ = xla.direct_call(self.name, run, missed)  # type: ignore[method-assign]
+        set_direct_call(self, self.name, lambda: own() or cls(fun, options))
 
     if TYPE_CHECKING:
 
@@ -64,11 +58,11 @@ class DirectFunction(StagedFunction[_P, _R]):
         arguments = self.arguments(args, kwargs)
         call = self._call_for(arguments)
         result = self._run(arguments, call)
-        leaves, data = arguments.leaves, None
+        leaves = arguments.leaves
         found = plain_program(jit_p, [*call.consts, *leaves], call.eager_params)
-        if found is not None:
-            data = program_data(found[0], call.consts, leaves, call.out_tree, found[1])
-        return result, data, False
+        if found is None:
+            return result, None, False
+        return result, *program_data(found[0], call.consts, leaves, call.out_tree, found[1])
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""

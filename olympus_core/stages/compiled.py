@@ -82,7 +82,8 @@ class _Input:
 
 
 def _has_type(x: Any, aval: ShapedArray) -> bool:
-    return isinstance(x, _NUMPY) and x.dtype == aval.dtype and x.shape == aval.shape
+    is_plain = x.__class__ is np.ndarray or isinstance(x, np.generic)  # a subclass may be masked
+    return is_plain and bool(x.dtype == aval.dtype) and x.shape == aval.shape
 
 
 def _differing_leaves(compiled: tree.PyTreeDef, called: tree.PyTreeDef) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from olympus_core import xla
 from olympus_core.base import tree
-from olympus_core.execution.direct_programs import is_undisturbed, program_data
+from olympus_core.execution.direct_programs import is_undisturbed, program_data, set_direct_call
 from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.stages.compiled import Compiled
 from olympus_core.stages.interface import Interface
@@ -60,27 +60,20 @@ class DirectCompiled(Compiled):
         # not a cycle: the memory of an unused program is freed without a garbage collection
         own, kind, attributes = weakref.ref(self), type(self), vars(self)
 
-        def missed(*args: Any, **kwargs: Any) -> xla.Missed:
-            compiled = own()
-            if compiled is None:  # only its `__call__` is left
-                compiled = kind.__new__(kind)
-                vars(compiled).update(attributes)
-            return compiled._missed(executable, args, kwargs)
+        def compiled() -> DirectCompiled:
+            x = own()
+            if x is None:  # only its `__call__` is left
+                x = kind.__new__(kind)
+                vars(x).update(attributes)
+            return x
 
-        def run(*args: Any, **kwargs: Any) -> Any:
-            return missed(*args, **kwargs)[0]
-
-        self.__call__ = xla.direct_call(  # type: ignore[method-assign]
-            self.fun_name, run, missed
-        )
+        set_direct_call(self, self.fun_name, compiled)
 
     if TYPE_CHECKING:
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def _missed(
-        self, executable: xla.Executable, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> xla.Missed:
+    def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> xla.Missed:
         """Return the result of a call, and the data of later calls of its kind if there are any."""
         result = Compiled.__call__(self, *args, **kwargs)
         if not is_undisturbed():
@@ -90,5 +83,6 @@ class DirectCompiled(Compiled):
         if in_tree != signature.in_tree:  # a subclass rearranges the arguments
             return result, None, False
         hidden, out_tree = self._constant_buffers(), signature.out_tree
+        executable: Any = self.executable
         data = program_data(executable, (), leaves, out_tree, signature.out_avals, hidden)
-        return result, data, False
+        return result, *data

@@ -63,6 +63,7 @@ from olympus_core.xla.runtime.direct_calls import (
     direct_call,
     forget_direct_calls,
     is_direct,
+    may_read_in_place,
     register_array,
     result_structure,
 )
@@ -217,6 +218,7 @@ __all__ = [
     "load_executable",
     "loaded_plugins",
     "make_mesh",
+    "may_read_in_place",
     "mesh_devices",
     "mesh_positions",
     "module_bytes",

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import jit, numpy
-from olympus.errors import DeletedArrayError, RangeError
+from olympus import jit, lax, numpy
+from olympus.errors import ArgumentError, DeletedArrayError, RangeError
 from olympus_core.api.jit import DirectJit
+from olympus_core.execution import direct_programs
 
 
 class Calls:
@@ -95,8 +96,86 @@ def test_the_caller_may_change_its_array_after_a_call(double, size):
     assert np.all(np.asarray(result) == 2)
 
 
+@pytest.mark.parametrize("size", [8, 400, 990, 2000])
+def test_programs_that_read_arrays_in_place_end_in_their_call(monkeypatch, size):
+    """An estimate counts the body of a loop once: below 1,000 flops, the run of 3 ms is waited for.
+
+    The fourth program is above, and gets copies.
+    """
+    add = Calls(lambda x: lax.fori_loop(0, 10_000, lambda i, y: y + 1, x), monkeypatch)
+    x = np.zeros(size, np.float32)
+    add(x)
+    for _ in range(20):
+        x[:] = 0
+        result, missed = add(x)
+        if size < 1000:
+            assert result.buffer.is_ready()
+        x[:] = 7
+        assert missed == 0
+        assert np.all(np.asarray(result) == 10_000)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """A list with one item for each new function of jaxlib: True if it reads arrays in place."""
+    functions = []
+    original = direct_programs._direct_call
+
+    def noted(*args):
+        functions.append(args[2])
+        return original(*args)
+
+    monkeypatch.setattr(direct_programs, "_direct_call", noted)
+    return functions
+
+
+def test_other_kinds_of_arguments_bring_back_copies(monkeypatch, reads):
+    add = Calls(lambda x, y: x + y, monkeypatch)
+    small, large = np.ones(3, np.float32), np.ones(20_000, np.float32)
+    add(1.0, 2.0), add(numpy.ones(3), 2.0)
+    assert reads == [False]
+    for x, y, expected in (
+        (small, 2.0, [False, True]),
+        (small, small, [False, True]),
+        (3.0, 4.0, [False, True]),
+        (numpy.ones(3), 2.0, [False, True]),
+        (small, numpy.ones(3), [False, True, False]),
+        (small, 2.0, [False, True, False]),
+        (large, 2.0, [False, True, False]),
+    ):
+        assert add(x, y)[1] == 1
+        results = [add(x, y) for _ in range(2)]
+        assert [missed for _, missed in results] == [0, 0]
+        assert all(np.array_equal(result, np.asarray(x) + y) for result, _ in results)
+        assert reads == expected
+
+
+@pytest.mark.parametrize("stage", ["jit", "compiled"])
+def test_a_masked_array_is_refused_after_arrays_of_its_type(stage, reads):
+    plain = np.ones(3, np.float32)
+    masked = np.ma.array(plain, mask=[True, False, False])
+    f = jit(lambda x: x * 2)
+    f = f if stage == "jit" else f.lower(plain).compile()
+    f(plain), f(plain)
+    assert reads[-1] is True
+    with pytest.raises(ArgumentError, match="its mask would be lost"):
+        f(masked)
+
+
+def test_results_are_not_the_memory_of_arguments(monkeypatch):
+    same = Calls(lambda x, y: (x, y, x[::-1]), monkeypatch)
+    backing = np.zeros(32, np.float32)
+    offset = -backing.ctypes.data % 64 // 4
+    x = backing[offset : offset + 8]  # at a multiple of 64 bytes, so that jaxlib reads its memory
+    same(x, x)
+    results, missed = same(x, x)
+    x[:] = 7
+    assert missed == 0
+    assert all(np.all(np.asarray(result) == 0) for result in results)
+
+
 def test_the_context_selects_the_program(double):
-    double(1.0)
+    double(np.ones(2)), double(1.0)
     with olympus.enable_x64():
         assert double(1.0)[0].dtype == "float64"
         assert double(np.ones(2))[0].dtype == "float64"

@@ -21,27 +21,33 @@ from olympus_core.xla.runtime.arrays import put, sharding_on
 from olympus_runtime import buffers
 from olympus_runtime.buffers import is_wide
 
-#: the result of a call, the data of the next ones of its kind (None: Python makes them), False
-Missed = tuple[Any, Any, bool]
+#: the result of a call, the data of the next ones of its kind (None: Python makes them), and True
+#: if jaxlib may read their NumPy arrays in place (None: they have none)
+Missed = tuple[Any, Any, bool | None]
 
 _SMALL = 32_768  # bytes of an array whose copy takes less time than a step in Python
 _EQUAL = object()  # the options of all functions, which are not shared between functions
 
 
-class _Copy(np.ndarray[Any, Any]):
-    """A NumPy array that nothing changes: its class differs from that of an argument."""
+class _Part(np.ndarray[Any, Any]):
+    """The only part of a NumPy array in a call: its class differs from that of an argument."""
 
     __slots__ = ()
 
 
 def _copied(x: np.ndarray[Any, Any]) -> tuple[tuple[Any], Any]:
-    """Return the only part of a NumPy array in a call: a copy, because jaxlib may use its memory.
+    """Return a copy as the part of an array, because jaxlib may use its memory.
 
     The caller may change the array while the program runs.
     """
     if x.nbytes > _SMALL and state.trace is Context.trace and _is_ordinary(x.dtype):
         return (put(x),), x.dtype
-    return (x.copy().view(_Copy),), x.dtype
+    return (x.copy().view(_Part),), x.dtype
+
+
+def _in_place(x: np.ndarray[Any, Any]) -> tuple[tuple[Any], Any]:
+    """Return the part and the dtype, whose order of bytes jaxlib does not compare."""
+    return (x.view(_Part),), x.dtype
 
 
 def _is_ordinary(dtype: np.dtype[Any]) -> bool:
@@ -63,7 +69,8 @@ class _Returned:
 
 def register_array(cls: type) -> None:
     """Make a class of arrays, with the attributes `aval` and `buffer`, one of direct calls."""
-    tree.call_registry.register_dataclass_node(cls, ["buffer"], ["aval"])
+    for registry in (tree.call_registry, tree.in_place_registry):
+        registry.register_dataclass_node(cls, ["buffer"], ["aval"])
     new: Callable[[type], Any] = object.__new__
 
     def create(x: Any, parts: tuple[Buffer]) -> Any:
@@ -122,6 +129,7 @@ def _install() -> bool:
     try:
         followed = _Context()
         tree.call_registry.register_node(np.ndarray, _copied, _never)
+        tree.in_place_registry.register_node(np.ndarray, _in_place, _never)
         buffers.set_states()
     except (AttributeError, TypeError):
         return False
@@ -134,19 +142,36 @@ _is_installed = _install()
 
 
 def direct_call(
-    name: str, run: Callable[..., Any], missed: Callable[..., Missed]
+    name: str,
+    run: Callable[..., Any],
+    missed: Callable[..., Missed],
+    in_place: bool = False,
 ) -> Callable[..., Any]:
     """Return a function that calls `missed` for the first arguments of each kind.
 
     If `missed` returns the data of the call, from `direct_data`, later calls with such arguments
     in such a context are made without Python.  `run` has the same result; it is called instead if
-    this jaxlib cannot make such calls.
+    this jaxlib cannot make such calls.  NumPy arguments are copied, unless they are read
+    `in_place`: see `may_read_in_place`.
     """
     if not _is_installed:
         return run
-    registry = tree.call_registry
+    registry = tree.in_place_registry if in_place else tree.call_registry
     call: Callable[..., Any] = _jax.pjit(name, run, missed, [], [], _EQUAL, registry, _refused)
     return call
+
+
+def may_read_in_place(args: Sequence[Any], constants: Sequence[Buffer]) -> bool | None:
+    """Return True if jaxlib can read the NumPy arrays without a copy; None if there are none.
+
+    The program must be one that ends in its call (`Executable.ends_in_call`) if its inputs are
+    ready.  Arrays on a device may not be, and jaxlib reads large NumPy arrays after the call.
+    """
+    arrays = [x for x in args if x.__class__ is np.ndarray]
+    if not arrays:
+        return None
+    values = all(is_direct(x) for x in args) and all(x.nbytes <= _SMALL for x in arrays)
+    return values and all(x.is_ready() for x in constants)
 
 
 def forget_direct_calls(call: Any) -> None:

@@ -45,6 +45,7 @@ SerializedShardings = tuple[tuple[bytes, ...], tuple[bytes, ...]]
 
 _NO_CALLS = HostCalls()
 _VALUES = (np.ndarray, np.generic)
+_INLINE_FLOPS = 1000  # TfrtCpuExecutable runs a program with fewer in the thread of its caller
 
 
 class _Program:
@@ -244,7 +245,7 @@ class Executable(_Program):
     into `execution_error` itself.
     """
 
-    __slots__ = ("device", "handlers", "is_plain", "run")
+    __slots__ = ("_ends_in_call", "device", "handlers", "is_plain", "run")
 
     def __init__(
         self,
@@ -260,6 +261,7 @@ class Executable(_Program):
         handler = result_handler(self.device)
         self.handlers = [handler] * len(raw.get_output_layouts())
         self.run = starter(raw, calls)
+        self._ends_in_call: bool | None = None
 
     def dispatched(
         self,
@@ -294,6 +296,17 @@ class Executable(_Program):
     ) -> Any:
         """Return the data of direct calls of this program, which is plain; see `direct_call`."""
         return direct_data(self._raw, self.device, num_arguments, structure, results, constants)
+
+    @property
+    def ends_in_call(self) -> bool:
+        """True if the program has ended when a call returns whose inputs are ready.
+
+        The CPU's client runs programs with fewer than 1,000 flops in the thread of the caller.
+        """
+        if self._ends_in_call is None:
+            flops = (self.cost_analysis() or {}).get("flops", _INLINE_FLOPS)
+            self._ends_in_call = self.target.backend == "cpu" and flops < _INLINE_FLOPS
+        return self._ends_in_call
 
     def execute(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on Buffers in the order of the parameters; the outputs may still be computing.
