@@ -274,9 +274,9 @@ def _batch(
 
 def _lower(ctx: Any, *operands: Any, program: Olympuspr, name: str) -> list[Any]:
     if is_for_one_cpu(ctx):
-        content, _ = lowered(program, name, "auto")
+        content = lowered(program, name, "auto")
     else:
-        content, _ = lowered(program, name, "off", portable=True)
+        content = lowered(program, name, "off", portable=True)
     return call_module(ctx, content, name, operands)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import OlympusError, UsageError
+from olympus_core.blocks.outline import blocks, outline
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.interop.jax_lowering import (
     call_module,
@@ -199,9 +200,10 @@ def _faster(module: Any, name: str, options: _Options) -> Any:
         reason = "as_is is False" if is_always else gain(module, "main", repeats == "auto")
         if reason is None:
             raise UnraisableError(NO_GAIN)
-        content, is_other = lowered(raised(mlir.module_to_bytecode(module)), name, repeats)
-        if reason is BLOCKS and not is_other:
+        program = raised(mlir.module_to_bytecode(module))
+        if reason is BLOCKS and not blocks(outline(program)):
             raise UnraisableError("its repeated layers are faster without blocks")
+        content = lowered(program, name, repeats)
     except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
         _report(name, exc)
         share_slices(module)

@@ -33,22 +33,19 @@ def raised(content: bytes, name: str = "main") -> Olympuspr:
         return raise_module(bindings.parsed(content, "JAX's module"), name)
 
 
-def lowered(
-    program: Olympuspr, name: str, repeats: Repeats, *, portable: bool = False
-) -> tuple[bytes, bool]:
-    """Return the module of a program for the CPU, in MLIR bytecode, and whether it is another one.
+def lowered(program: Olympuspr, name: str, repeats: Repeats, *, portable: bool = False) -> bytes:
+    """Return the module of a program for the CPU, in MLIR bytecode.
 
-    It is another one than that of a compiler without forms for the CPU and repeated blocks. If it
-    is `portable`, the module is the same for every platform.
+    If it is `portable`, the module is the same for every platform.
 
     Raises LoweringError for a program that the platform has no form for.
     """
     entry = EntryAttributes(name, portable=portable)
     with _converting, enable_x64():  # the dtypes are those of the program
-        module, origin = compilation.lower(program, entry, xla.Target("cpu"), repeats)
+        module, _ = compilation.lower(program, entry, xla.Target("cpu"), repeats)
         main = module.body.operations[0]
         del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have
-        return module_bytes(module), origin.has_forms or bool(origin.blocks)
+        return module_bytes(module)
 
 
 def is_for_one_cpu(ctx: Any) -> bool:

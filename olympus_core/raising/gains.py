@@ -4,8 +4,9 @@ Raising takes processor time for each operation. It is a gain in three cases. Th
 operation that OLYMPUS lowers to a faster form, which its primitive decides. Or it has several
 convolutions around which XLA copies arrays to another layout. Or it may have repeated blocks to
 outline: a product, a convolution or a loop occurs several times, with enough operations between the
-occurrences, and each occurrence saves values for operations that are more than an occurrence away,
-as the layers of a training step do. Any other module is compiled unchanged.
+occurrences, equal ones near a product, and each occurrence saves values for operations that are
+more than an occurrence away, as the layers of a training step do. Any other module is compiled
+unchanged.
 
 The decision reads the names of all operations, and more only of operations with a form, of
 convolutions and of repeated operations. `blocks/profitability.py` decides on blocks from the raised
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 _PRODUCTS = frozenset(["stablehlo.dot_general", "stablehlo.convolution"])
 #: operations whose values are emitted again where they are used, or are not saved
 _CONSTANTS = frozenset(["stablehlo.constant", "stablehlo.iota"])
+
+#: the number of operations around a product that are equal in the occurrences of a block, and the
+#: step of the first one: a block has more equations, and an equation is one operation or several
+_WINDOW, _STEP = 20, 4
 
 #: least convolutions, and elements that XLA copies for their layout: the copies before the first
 #: and after the last remain
@@ -121,7 +126,7 @@ class _Search:
                 if reason:
                     return reason, True
                 if is_heavy:
-                    kinds[callee] += 1
+                    kinds[name, callee] += 1
             elif len(operation.regions) and name not in _WITH_COMBINERS:
                 reason, is_heavy = self._regions(operation)
                 if reason:
@@ -167,7 +172,52 @@ class _Search:
             return None
         if _saved_values(block, count // min(often)) < min(often):
             return None
-        return BLOCKS
+        return BLOCKS if self._are_layers(block, kinds) else None
+
+    def _are_layers(self, block: ir.Block, kinds: Counter[Any]) -> bool:
+        """Return True if enough equal products have equal operations around them.
+
+        An occurrence of a block with a product contains one of the windows that are compared. A
+        block with a loop or a call may have no product, and is not searched.
+        """
+        least = self.least.occurrences
+        often = {kind for kind, n in kinds.items() if n >= least}
+        if any(kind[0] not in _PRODUCTS for kind in often):
+            return True
+        labels: list[Any] = [None] * _WINDOW
+        places: dict[Any, list[int]] = {}
+        for view in block.operations:
+            operation = view.operation
+            name = operation.name
+            if name == "stablehlo.constant":
+                continue  # it is before the first layer that reads it
+            if name in _PRODUCTS and (kind := _kind(operation)) in often:
+                places.setdefault(kind, []).append(len(labels))
+            label = name, tuple([x.type for x in operation.results])
+            labels += [label] * min(self._size(operation), _WINDOW)
+        labels += [None] * _WINDOW
+        for before in range(0, _WINDOW + 1, _STEP):
+            for equal in places.values():
+                starts = [place - before for place in equal]
+                windows = Counter(tuple(labels[n : n + _WINDOW + 1]) for n in starts)
+                if max(windows.values()) >= least:
+                    return True
+        return False
+
+    def _size(self, operation: ir.Operation) -> int:
+        """Return the number of operations of a call or loop, or 1."""
+        regions = operation.regions
+        if operation.name == "func.call":
+            callee = self.raising.functions.get(operation.attributes["callee"].value)
+            regions = callee.regions if callee is not None else ()
+        elif operation.name in _WITH_COMBINERS:
+            return 1
+        return 1 + sum(
+            self._size(view.operation)
+            for region in regions
+            for inner in region.blocks
+            for view in inner.operations
+        )
 
 
 #: operations whose region combines two elements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable
 from typing import Any
@@ -140,6 +141,21 @@ def test_repeated_layers_are_a_gain_if_they_save_values() -> None:
     assert reason(network(6), *shapes) is None  # nothing is saved
     assert reason(jax.grad(network(3), 1), *shapes) is None  # too few
     assert reason(jax.grad(network(6, lambda x: x), 1), *shapes) is None  # too small
+
+
+def test_equal_products_between_other_operations_are_no_layers() -> None:
+    functions = jnp.sin, jnp.cos, jnp.tanh, jnp.exp, jax.nn.sigmoid, jnp.arctan
+
+    def apply(x: Any, weights: Any, is_equal: bool) -> Any:
+        for i, function in enumerate(functions):
+            for _ in range(8):
+                x = (functions[0] if is_equal else function)(x) * x + x
+            x = x @ weights[i]
+        return jnp.sum(x**2)
+
+    for is_equal, expected in ((True, BLOCKS), (False, None)):
+        grad = jax.grad(functools.partial(apply, is_equal=is_equal), 1)
+        assert reason(grad, (16, 32), (8, 32, 32)) == expected
 
 
 def test_repeated_calls_of_a_layer() -> None:
