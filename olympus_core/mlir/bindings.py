@@ -424,6 +424,14 @@ def without_locations(module: ir.Module) -> ir.Module:
     return copy
 
 
+def remove_unused_functions(module: ir.Module) -> None:
+    """Remove the private functions of a module to which nothing refers."""
+    from jaxlib.mlir import passmanager
+
+    with module.context:
+        passmanager.PassManager.parse("builtin.module(symbol-dce)").run(module.operation)
+
+
 def bytecode(module: ir.Module) -> bytes:
     """Return a module as MLIR bytecode, with its locations."""
     out = io.BytesIO()

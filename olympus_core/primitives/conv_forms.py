@@ -192,21 +192,23 @@ def narrow_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
     """
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     feature, groups, dtype = of_lhs[1], params["feature_group_count"], _wide(lhs, params)
-    outputs, inputs, *places = shape_of(kernel := _laid_out(rhs, of_rhs, range(len(shape))))
+    outputs, inputs, *places = [shape_of(rhs)[axis] for axis in of_rhs]
     several = inputs > 1
     if several:
-        lhs, kernel = _regrouped(lhs, feature, groups), _regrouped(kernel, 0, groups)
-    array, kernel, total = _padded(lhs, of_lhs, params), to_dtype(kernel, dtype), None
+        lhs, rhs = _regrouped(lhs, feature, groups), _regrouped(rhs, of_rhs[0], groups)
+    array, total = _padded(lhs, of_lhs, params), None
     spec, sizes = (*of_lhs[:2], *of_lhs[1:]), [groups, *[shape[i] for i in of_out[2:]]]
     strides, steps = (1, *params["window_strides"]), (groups, *params["rhs_dilation"])
     for place in itertools.product(range(inputs), *map(range, places)):
         starts = [i * d for i, d in zip(place, steps, strict=True)]
         part = to_dtype(_strided(array, spec, starts, sizes, strides), dtype)
         part = _repeated(part, feature, outputs // groups, in_a_row=not several)
-        limits = (outputs, *[i + 1 for i in place])
-        factor = op.slice(kernel, start_indices=(0, *place), limit_indices=limits, strides=None)
+        # only slices read the weights, so that `share_operands` can read them at a position
+        factor = _strided(rhs, of_rhs[:1] + of_rhs, place, (1,) * len(place), (1,) * len(place))
         factor = op.broadcast_in_dim(
-            reshape(factor, (outputs,)), shape=shape_of(part), broadcast_dimensions=(feature,)
+            to_dtype(reshape(factor, (outputs,)), dtype),
+            shape=shape_of(part),
+            broadcast_dimensions=(feature,),
         )
         term = op.mul(part, factor)
         total = term if total is None else op.add(total, term)
