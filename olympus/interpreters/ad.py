@@ -21,8 +21,8 @@ from olympus_core.extension.rules import is_undefined_primal as is_undefined_pri
 from olympus_core.extension.rules import primitive_jvps as primitive_jvps
 from olympus_core.extension.rules import primitive_transposes as primitive_transposes
 from olympus_core.extension.rules import zeros_like_aval as zeros_like_aval
-from olympus_core.primitives.elementwise.arithmetic import add_p as _add_p
+from olympus_core.primitives.elementwise.arithmetic import add_any_p as _add_any_p
 from olympus_core.transforms.jvp import JVPTrace as JVPTrace
 from olympus_core.transforms.jvp import JVPTracer as JVPTracer
 
-add_jaxvals_p = _add_p
+add_jaxvals_p = _add_any_p

@@ -258,7 +258,7 @@ else:  # the operations themselves too, under the names that programs on the IR 
                 *("approx_top_k_p", "bessel_i0e_p", "eq_to_p", "igamma_grad_a_p"),
                 *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
                 *("mulhi_p", "one_minus_square_p", "polynomial_p"),
-                *("regularized_incomplete_beta_p", "square_p", "stage_p"),
+                *("regularized_incomplete_beta_p", "stage_p"),
             ),
             "olympus_core.extension.programs.exchanges": (
                 *("pbroadcast", "ragged_all_to_all", "ragged_all_to_all_p"),

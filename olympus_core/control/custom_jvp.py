@@ -188,7 +188,7 @@ class custom_jvp(CustomFunction[_P, _R]):
             shares = [j(t, out, *primals) for j, t in zip(jvps, tangents, strict=True) if j]
             if not shares:
                 return out, tree.map(lambda x: instantiate(None, tangent_aval(get_aval(x))), out)
-            add = functools.partial(functools.reduce, op.add)
+            add = functools.partial(functools.reduce, op.add_any)
             return out, tree.map(lambda *xs: add(xs), *shares)
 
         self.defjvp(rule)

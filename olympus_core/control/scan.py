@@ -385,7 +385,7 @@ def _transposed_body(
         cotangents, rows = rest[: n + len(ys)], rest[n + len(ys) :]
         outs = pull_back(*fixed, *rows, *cotangents)
         for i, total in enumerate(totals):
-            outs[i] = total if outs[i] is None else op.add(total, outs[i])
+            outs[i] = total if outs[i] is None else op.add_any(total, outs[i])
         kinds = [v for v, u in zip(avals, linear, strict=True) if u]
         return [instantiate(x, v) for x, v in zip(outs, kinds, strict=True)]
 

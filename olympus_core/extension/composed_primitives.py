@@ -1,4 +1,4 @@
-"""Primitives of JAX that OLYMPUS computes by functions of others, such as `square_p`.
+"""Primitives of JAX that OLYMPUS computes by functions of others, such as `log2_p`.
 
 `make_olympuspr` of the functions shows the operations; a primitive that is bound is one equation.
 """
@@ -42,7 +42,6 @@ __all__ = [
     "ormqr_p",
     "polynomial_p",
     "regularized_incomplete_beta_p",
-    "square_p",
     "stage_p",
     "symmetric_product_p",
 ]
@@ -101,7 +100,6 @@ def _closed_call(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
     return list(eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args))
 
 
-square_p = ComposedPrimitive("square", elementwise.square)
 log2_p = ComposedPrimitive("log2", log2)
 one_minus_square_p = ComposedPrimitive("one_minus_square", one_minus_square)
 polynomial_p = ComposedPrimitive("polynomial", _polynomial)

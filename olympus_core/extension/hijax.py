@@ -65,7 +65,7 @@ class ValAccum(GradAccum):
     def accum(self, x: Any) -> None:
         """Add a cotangent, which may be a Zero."""
         if x is not None and type(x) is not Zero:
-            self.val = x if self.val is None else op.add(self.val, x)
+            self.val = x if self.val is None else op.add_any(self.val, x)
 
     def freeze(self) -> Any:
         """Return the sum; a Zero if no cotangent was added."""

@@ -433,6 +433,7 @@ _LINEAR = (
     *("neg", "real", "imag", "complex", "conj", "add", "sub", "convert_element_type", "copy"),
     *("broadcast_in_dim", "concatenate", "split", "stack", "unstack", "pad", "reshape", "squeeze"),
     *("rev", "transpose", "slice", "reduce_sum", "reduce_window_sum", "fft", "cumsum", "reshard"),
+    "add_any",
 )
 
 

@@ -154,7 +154,7 @@ class Convolution(SingleResult):
         total = None if dx is None else self.bind(dx, k, **params)
         if dk is not None:
             part = self.bind(x, dk, **params)
-            total = part if total is None else op.add(total, part)
+            total = part if total is None else op.add_any(total, part)
         return self.bind(x, k, **params), total
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:

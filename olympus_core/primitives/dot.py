@@ -115,7 +115,7 @@ class DotGeneral(SingleResult):
         total = None if dx is None else self.bind(dx, y, **params)
         if dy is not None:
             part = self.bind(x, dy, **params)
-            total = part if total is None else op.add(total, part)
+            total = part if total is None else op.add_any(total, part)
         return self.bind(x, y, **params), total
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:

@@ -324,7 +324,7 @@ class ScatterProduct(Scatter):
                     hint="pass unique_indices=True if they do not",
                 )
             part = op.mul(x, op.scatter_add(zeros_like(x), indices, du, **params))
-            total = part if total is None else op.add(total, part)
+            total = part if total is None else op.add_any(total, part)
         return self.bind(*primals, **params), total
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:

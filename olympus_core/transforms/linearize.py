@@ -22,7 +22,7 @@ from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Linear, Primitive, TangentSplit
 from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.primitives.collective import split_along, summed, varying
-from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.elementwise.arithmetic import add_any_p
 from olympus_core.primitives.sharding import retyped, untyped
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import check_leaks
@@ -180,7 +180,9 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
                 cotangent = split_along(varying(cotangent, atom.aval.vma), state.parted)
             pending_cotangent = pending.get(atom)
             pending[atom] = (
-                cotangent if pending_cotangent is None else add_p.bind(pending_cotangent, cotangent)
+                cotangent
+                if pending_cotangent is None
+                else add_any_p.bind(pending_cotangent, cotangent)
             )
 
     def pop_cotangent(var: Any) -> Any:

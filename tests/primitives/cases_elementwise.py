@@ -36,6 +36,11 @@ def relu(lax: Any, x: Any) -> Any:
     return jax.nn.relu(x) if lax is jax.lax else olympus.nn.relu(x)
 
 
+def add_any(lax: Any, x: Any, y: Any) -> Any:
+    """The sum of two cotangents, by the library that has this `lax`."""
+    return (jax if lax is jax.lax else olympus).interpreters.ad.add_jaxvals_p.bind(x, y)
+
+
 #: a function of each class of primitives that take an accuracy
 ACCURATE = ("exp", "exp2", "rsqrt")
 
@@ -129,7 +134,14 @@ CASES: list[Case] = [
         (arg(3, 4),),
         ("float32", "int32", "bfloat16"),
     ),
+    unary("square", *NUMBERS),
     binary("add", *NUMBERS),
+    Case(
+        "add_any",
+        lambda lax, x, y: add_any(lax, x, y),
+        (arg(3, 4), arg(3, 4)),
+        NUMBERS,
+    ),
     binary("sub", *NUMBERS),
     binary("mul", *NUMBERS),
     binary("div", *NUMBERS, low=1.0, high=3.0),

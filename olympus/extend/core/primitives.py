@@ -8,9 +8,9 @@ from olympus_core.control.checkpoint import checkpoint_p as _checkpoint_p
 from olympus_core.control.custom_vjp import backward_p as _backward_p
 from olympus_core.ir.primitive import Primitive as _Primitive
 from olympus_core.ir.primitive import op as _op
-from olympus_core.primitives.elementwise.arithmetic import add_p as _add_p
+from olympus_core.primitives.elementwise.arithmetic import add_any_p as _add_any_p
 
-add_jaxvals_p = _add_p
+add_jaxvals_p = _add_any_p
 custom_lin_p = _backward_p
 remat_p = _checkpoint_p
 
@@ -26,8 +26,7 @@ else:
                 "closed_call_p",
                 *("approx_top_k_p", "bessel_i0e_p", "eq_to_p", "igamma_grad_a_p"),
                 *("igamma_p", "igammac_p", "le_to_p", "linear_solve_p", "log2_p", "lt_to_p"),
-                *("one_minus_square_p", "polynomial_p"),
-                *("regularized_incomplete_beta_p", "square_p"),
+                *("one_minus_square_p", "polynomial_p", "regularized_incomplete_beta_p"),
             ),
             "olympus_core.extension.programs.calls": (
                 "call_p",

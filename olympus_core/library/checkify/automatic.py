@@ -29,7 +29,7 @@ _MAY_BE_NAN = frozenset(
     dot_general erf erf_inv erfc exp exp2 expm1 factored_solve fft igamma igamma_grad_a igammac
     integer_pow lgamma log log1p logistic mul pad pow psum reduce reduce_prod reduce_sum
     reduce_window reduce_window_sum regularized_incomplete_beta rem rng_uniform rsqrt scatter
-    scatter-add scatter-max scatter-min scatter-mul sin sinh sqrt sub tan tanh
+    scatter-add scatter-max scatter-min scatter-mul sin sinh sqrt sub tan tanh add_any
     """.split()  # noqa: SIM905  (shorter)
 )
 

@@ -25,7 +25,7 @@ _UNARY = (
     *("abs", "acos", "asin", "atan", "cbrt", "ceil", "conj", "cos", "cosh", "exp", "expm1"),
     *("floor", "imag", "integer_pow", "is_finite", "log", "log1p", "logistic", "neg", "not"),
     *("real", "round", "rsqrt", "sign", "sin", "sinh", "sqrt", "tan", "bessel_i1e", "digamma"),
-    *("erf_inv", "erf", "erfc", "lgamma"),
+    *("erf_inv", "erf", "erfc", "lgamma", "square"),
 )
 _BINARY = (
     *("add", "sub", "mul", "div", "rem", "and", "or", "xor", "gt", "lt", "ge", "le", "eq", "ne"),

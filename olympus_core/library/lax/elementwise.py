@@ -481,7 +481,7 @@ def square(x: ArrayLike) -> Array:
     >>> square(array([2, 3]))
     Array([4, 9], dtype=int32)
     """
-    return arithmetic.integer_pow_p.bind(x, y=2)
+    return arithmetic.square_p.bind(x)
 
 
 def reciprocal(x: ArrayLike) -> Array:

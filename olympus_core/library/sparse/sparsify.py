@@ -110,6 +110,7 @@ _CONV = (
 )
 _RULES: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "add": lambda inputs, p: _sum(inputs, 1),
+    "add_any": lambda inputs, p: _sum(inputs, 1),
     "sub": lambda inputs, p: _sum(inputs, -1),
     "mul": lambda inputs, p: _product(inputs),
     "div": lambda inputs, p: _quotient(inputs),

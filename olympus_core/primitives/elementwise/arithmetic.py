@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base import dtypes
@@ -60,26 +61,51 @@ class Abs(Elementwise):
         return infinite_beside_nan(out, x, value) if kind == "c" else value
 
 
-class Add(Elementwise):
+class Sum(Elementwise):
+    """A sum or difference of two operands, whose tangent is that of their tangents."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        if any(t is None for t in tangents):
+            return super().jvp(primals, tangents, **params)
+        return self.bind(*primals), self.bind(*tangents)
+
+
+class Add(Sum):
     """The sum of two operands."""
 
     unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.added)
 
 
+class AddAny(Add):
+    """The sum of tangents or cotangents, as JAX names it; `stablehlo.add` is raised to `add`."""
+
+    is_one_operation: ClassVar[bool] = False
+
+
 class Mul(Elementwise):
-    """The product; `chlo.square` is the product of a real operand with itself."""
+    """The product of two operands."""
 
     unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.multiplied)
 
+
+class Square(Elementwise):
+    """The product of an operand with itself; `chlo.square` of a complex operand is another sum."""
+
+    is_one_operation: ClassVar[bool] = False
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.raised_from = (*self.raised_from, "chlo.square")
+        self.raised_from = ("chlo.square",)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        x = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+        return _multiply(ctx.aval_out, x, x)
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        if operation.name != "chlo.square":
-            return super().raised(operation, *operands)
         is_complex = dtypes.kind(operation.avals_in[0].dtype) == "c"
-        return None if is_complex else self.bind(*operands, *operands)
+        return None if is_complex else self.bind(*operands)
 
 
 class Round(Elementwise):
@@ -283,6 +309,9 @@ cbrt_p = Elementwise(
     lambda t, out, x: times(t, 1 / 3, op.integer_pow(out, y=-2)),
 )
 abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real, is_cheap=True)
+square_p = Square(
+    "square", "stablehlo.multiply", "uifc", lambda t, out, x: times(t, 2, x), is_cheap=True
+)
 integer_pow_p = IntegerPow(
     "integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent, is_cheap=True
 )
@@ -295,7 +324,16 @@ add_p = Add(
     linear=[lambda c, x, y: c, lambda c, x, y: c],
     is_cheap=True,
 )
-sub_p = Elementwise(
+add_any_p = AddAny(
+    "add_any",
+    "stablehlo.add",
+    "buifc",
+    lambda t, out, x, y: t,
+    lambda t, out, x, y: t,
+    linear=[lambda c, x, y: c, lambda c, x, y: c],
+    is_cheap=True,
+)
+sub_p = Sum(
     "sub",
     "stablehlo.subtract",
     "uifc",

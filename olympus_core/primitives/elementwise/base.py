@@ -191,7 +191,7 @@ class Elementwise(SingleResult):
             if t is None or rule is None:
                 continue
             part = rule(spread(t, shape_of(out)), out, *primals, **params)
-            total = part if total is None else op.add(total, part)
+            total = part if total is None else op.add_any(total, part)
         return out, total
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -320,10 +320,6 @@ def scalar_zero(x: Any) -> Any:
 def zeros_like(x: Any) -> Any:
     """Return zeros of x's shape and dtype."""
     return spread(scalar_zero(x), shape_of(x))
-
-
-def square(x: Any) -> Any:
-    return op.integer_pow(x, y=2)
 
 
 def times(t: Any, value: float, *factors: Any) -> Any:

@@ -197,7 +197,7 @@ class Clamp(SingleResult):
             if t is not None:
                 full = spread(t, shape_of(x))
                 part = op.select_n(spread(mask(), shape_of(x)), zeros_like(x), full)
-                total = part if total is None else op.add(total, part)
+                total = part if total is None else op.add_any(total, part)
         return self.bind(*primals), total
 
     def batch(

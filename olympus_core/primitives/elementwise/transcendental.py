@@ -15,7 +15,6 @@ from olympus_core.primitives.elementwise.base import (
     elementwise_constant,
     one_minus,
     one_plus,
-    square,
     times,
 )
 from olympus_core.primitives.elementwise.special_values import Mended
@@ -42,7 +41,7 @@ class Exp2(Elementwise):
 
 
 def _hypotenuse(x: Any, y: Any) -> Any:
-    return op.add(square(x), square(y))
+    return op.add(op.square(x), op.square(y))
 
 
 _M_2_SQRTPI = 2 / np.sqrt(np.pi)
@@ -62,24 +61,26 @@ tan_p = Mended(
     "tan",
     "stablehlo.tan",
     "fc",
-    lambda t, out, x: op.mul(t, one_plus(square(out))),
+    lambda t, out, x: op.mul(t, one_plus(op.square(out))),
     synonym="chlo.tan",
 )
 asin_p = Mended(
-    "asin", "chlo.asin", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_minus(square(x))))
+    "asin", "chlo.asin", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_minus(op.square(x))))
 )
 acos_p = Mended(
     "acos",
     "chlo.acos",
     "fc",
-    lambda t, out, x: op.mul(t, op.neg(op.rsqrt(one_minus(square(x))))),
+    lambda t, out, x: op.mul(t, op.neg(op.rsqrt(one_minus(op.square(x))))),
 )
-atan_p = Mended("atan", "chlo.atan", "fc", lambda t, out, x: op.div(t, one_plus(square(x))))
+atan_p = Mended("atan", "chlo.atan", "fc", lambda t, out, x: op.div(t, one_plus(op.square(x))))
 sinh_p = Mended("sinh", "chlo.sinh", "fc", lambda t, out, x: op.mul(t, op.cosh(x)))
 cosh_p = Mended("cosh", "chlo.cosh", "fc", lambda t, out, x: op.mul(t, op.sinh(x)))
-tanh_p = Mended("tanh", "stablehlo.tanh", "fc", lambda t, out, x: op.mul(t, one_minus(square(out))))
+tanh_p = Mended(
+    "tanh", "stablehlo.tanh", "fc", lambda t, out, x: op.mul(t, one_minus(op.square(out)))
+)
 asinh_p = Mended(
-    "asinh", "chlo.asinh", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_plus(square(x))))
+    "asinh", "chlo.asinh", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_plus(op.square(x))))
 )
 acosh_p = Mended(
     "acosh",
@@ -89,7 +90,7 @@ acosh_p = Mended(
         t, op.mul(op.rsqrt(op.sub(x, elementwise_constant(x, 1))), op.rsqrt(one_plus(x)))
     ),
 )
-atanh_p = Mended("atanh", "chlo.atanh", "fc", lambda t, out, x: op.div(t, one_minus(square(x))))
+atanh_p = Mended("atanh", "chlo.atanh", "fc", lambda t, out, x: op.div(t, one_minus(op.square(x))))
 logistic_p = Elementwise(
     "logistic", "stablehlo.logistic", "fc", lambda t, out, x: op.mul(t, op.mul(out, one_minus(out)))
 )
@@ -97,19 +98,19 @@ erf_p = Elementwise(
     "erf",
     "chlo.erf",
     "f",
-    lambda t, out, x: times(t, _M_2_SQRTPI, op.exp(op.neg(square(x)))),
+    lambda t, out, x: times(t, _M_2_SQRTPI, op.exp(op.neg(op.square(x)))),
 )
 erfc_p = Elementwise(
     "erfc",
     "chlo.erfc",
     "f",
-    lambda t, out, x: times(t, -_M_2_SQRTPI, op.exp(op.neg(square(x)))),
+    lambda t, out, x: times(t, -_M_2_SQRTPI, op.exp(op.neg(op.square(x)))),
 )
 erf_inv_p = Elementwise(
     "erf_inv",
     "chlo.erf_inv",
     "f",
-    lambda t, out, x: times(t, 1 / _M_2_SQRTPI, op.exp(square(out))),
+    lambda t, out, x: times(t, 1 / _M_2_SQRTPI, op.exp(op.square(out))),
 )
 lgamma_p = Elementwise("lgamma", "chlo.lgamma", "f", lambda t, out, x: op.mul(t, op.digamma(x)))
 digamma_p = Elementwise(

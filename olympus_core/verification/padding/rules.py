@@ -37,7 +37,7 @@ _FINITE = frozenset(
         *("conj", "convert_element_type", "cos", "erf", "erfc", "floor", "imag", "is_finite"),
         *("logistic", "max", "min", "mul", "name", "neg", "not", "or", "real"),
         *("reduce_precision", "relu", "round", "select_n", "sign", "sin", "stop_gradient"),
-        *("sub", "tanh", "xor"),
+        *("add_any", "square", "sub", "tanh", "xor"),
     )
 )
 #: A start that is out of range is moved, by a distance that depends on the length of the part.
@@ -95,7 +95,7 @@ def _of_real(step: Step, operands: Sequence[Any], out: ShapedArray) -> Any:
         is_quotient = name == "div" and is_first and dtypes.kind(known.dtype) in "fc"
         if known == 0 and (name == "mul" or is_quotient):
             return scalar(0, out)
-        if name in ("add", "sub") and np.isinf(known):
+        if name in ("add", "add_any", "sub") and np.isinf(known):
             return scalar(-known if name == "sub" and not is_first else known, out)
         if name == "div" and not is_first and np.isfinite(known) and known != 0:
             return REAL

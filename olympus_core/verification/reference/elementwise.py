@@ -252,8 +252,10 @@ def _same(call: Call) -> Array:
 
 ELEMENTWISE: dict[str, Rule] = {
     "add": _basic(np.add)._replace(adds=True),
+    "add_any": _basic(np.add)._replace(adds=True),
     "sub": _basic(np.subtract)._replace(adds=True),
     "mul": _basic(np.multiply),
+    "square": _basic(np.square),
     "div": _basic(_divide),
     "sqrt": _basic(np.sqrt),
     "rem": _exact(_remainder, continuous=False),

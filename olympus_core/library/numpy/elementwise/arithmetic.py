@@ -42,6 +42,7 @@ from olympus_core.primitives.elementwise.arithmetic import (
     rem_p,
     round_p,
     sign_p,
+    square_p,
     sub_p,
 )
 from olympus_core.primitives.elementwise.logic import and_p, or_p
@@ -151,7 +152,7 @@ sign = unary(
 square = unary(
     "square",
     "x * x.",
-    {_numbers: partial(integer_pow_p.bind, y=2)},
+    {_numbers: square_p.bind},
     promote_numeric,
     example=("square(asarray([-2, 3]))", "Array([4, 9], dtype=int32)"),
 )

@@ -21,9 +21,9 @@ from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import broadcast_to, convert, promote, promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import (
     div_p,
-    integer_pow_p,
     mul_p,
     sqrt_p,
+    square_p,
     sub_p,
 )
 from olympus_core.primitives.elementwise.conversion import conj_p, real_p
@@ -203,7 +203,7 @@ def _squared(x: Any) -> Any:
     """Return the squared magnitudes of the elements."""
     if dtypes.kind(x.dtype) == "c":
         return real_p.bind(mul_p.bind(x, conj_p.bind(x)))
-    return integer_pow_p.bind(x, y=2)
+    return square_p.bind(x)
 
 
 def _centered(a: Any, axes: tuple[int, ...], where: Any, center: Any) -> Any:
