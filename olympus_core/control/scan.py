@@ -187,8 +187,8 @@ class Scan(MultipleResults):
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit:
         """Return a scan of the known part, which stacks the residuals, and a scan over them.
 
-        A residual that is a constant of the scan is not stacked; a carry that starts known and
-        becomes unknown passes its start as a residual.
+        A residual that is a constant of the scan, an x or a y is not stacked again; a carry that
+        starts known and becomes unknown passes its start as a residual.
         """
         body: Olympuspr = params["olympuspr"]
         a, b, _ = _counts(params)
@@ -202,7 +202,8 @@ class Scan(MultipleResults):
             "num_carry": sum(a <= i < b for i in known_positions),
         }
         fixed, stacked = _residuals(parts, counts["num_consts"], count)
-        outs = [*range(count), *(count + i for i in stacked)]
+        shared = _shared_rows(parts, sum(counts.values()), counts["num_carry"], count)
+        outs = [*range(count), *(count + i for i in stacked if i not in shared)]
         known_params = (
             params | counts | {"olympuspr": permute(parts.known, range(len(known_positions)), outs)}
         )
@@ -212,7 +213,9 @@ class Scan(MultipleResults):
             operands = [values[i] for i in known_positions]
             results = self.bind(*operands, **known_params)
             constants = [operands[j] for j in fixed.values()]
-            return [*results[:count], *constants, *(values[i] for i in late), *results[count:]]
+            arrays, rest = [*operands, *results[:count]], iter(results[count:])
+            rows = [arrays[shared[i]] if i in shared else next(rest) for i in stacked]
+            return [*results[:count], *constants, *(values[i] for i in late), *rows]
 
         unknown_params, order = _unknown_scan(parts, flags, late, (list(fixed), stacked), params)
         return TangentSplit(run, count, self, unknown_params, parts.unknown_outs, order)
@@ -325,6 +328,18 @@ def _residuals(
     atoms = parts.known.outvars[count:]
     fixed = {i: places[x] for i, x in enumerate(atoms) if isinstance(x, Var) and x in places}
     return fixed, [i for i in range(len(atoms)) if i not in fixed]
+
+
+def _shared_rows(parts: SplitProgram, first_x: int, first_y: int, count: int) -> dict[int, int]:
+    """Return the residuals that are xs or ys of the known scan.
+
+    A residual's value is its position among the scan's operands, followed by its results.
+    """
+    invars, outvars = parts.known.invars, parts.known.outvars
+    places: dict[Atom, int] = {v: i for i, v in enumerate(invars) if i >= first_x}
+    for i, v in enumerate(outvars[first_y:count]):
+        places.setdefault(v, len(invars) + first_y + i)
+    return {i: places[x] for i, x in enumerate(outvars[count:]) if x in places}
 
 
 def _unknown_scan(

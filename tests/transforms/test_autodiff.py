@@ -200,3 +200,17 @@ def test_memory_of_a_scan_is_linear_unless_checkpointed():
         return sum(v.aval.size for v in forward.outputs)
 
     assert residuals(body) > residuals(olympus.checkpoint(body, prevent_cse=False))
+
+
+def test_rows_and_results_of_a_scan_are_its_residuals_without_a_copy():
+    def gradient(ox):
+        def f(start, rows):
+            return ox.lax.scan(lambda c, x: (c * x, c), start, rows)[1].sum()
+
+        return ox.grad(f, (0, 1))
+
+    program = olympus.jit(gradient(olympus)).trace(X[0], X).olympuspr
+    forward, backward = (e for e in program.eqns if e.primitive.name == "scan")
+    assert len(forward.outputs) == 2
+    assert {forward.outputs[1], program.invars[1]} <= {*backward.inputs}
+    same(gradient(olympus)(X[0], X), gradient(jax)(X[0], X))
