@@ -273,6 +273,11 @@ RECURRENCES: dict[str, Callable[[], Prepared]] = {
     "page rank": of_function(recurrences.ranking, (48, 48)),
     "running totals": of_function(recurrences.totals, (1000, 32)),
     "exponential smoothing, gradient": of_function(recurrences.smoothing, (300, 24)),
+    "position in space": of_function(recurrences.tracking, (300, 4)),
+    "linear regulator": of_function(recurrences.regulator, (4, 4), (4, 2)),
+    "random effects, gradient": of_function(recurrences.random_effects, (100, 5, 2), (100, 5)),
+    "fit of a curve": of_function(recurrences.curve, (64,), (64,)),
+    "rigid body": of_function(recurrences.rigid_body, (3,)),
 }
 
 

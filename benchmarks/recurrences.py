@@ -178,3 +178,85 @@ def smoothing(x: Any) -> Any:
         return jax.lax.scan(step, (x[0], jnp.zeros_like(x[0])), x[1:])[1].mean()
 
     return jax.grad(error)(jnp.zeros(2))
+
+
+def tracking(distances: Any) -> Any:
+    """Return the path of a body in space, from distances to four beacons, by Kalman's filter."""
+    beacons = jnp.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]])
+    motion = jnp.eye(6) + 0.1 * jnp.eye(6, k=3)
+
+    def measured(state: Any) -> Any:
+        return jnp.sqrt(((state[:3] - beacons) ** 2).sum(1) + 1)
+
+    def step(state: Any, z: Any) -> Any:
+        mean, cov = motion @ state[0], motion @ state[1] @ motion.T + 0.01 * jnp.eye(6)
+        slope = jax.jacfwd(measured)(mean)
+        s = slope @ cov @ slope.T + 0.1 * jnp.eye(4)
+        gain = jnp.linalg.solve(s, slope @ cov).T
+        mean = mean + gain @ (z - measured(mean))
+        return (mean, cov - gain @ s @ gain.T), mean[:3]
+
+    return jax.lax.scan(step, (jnp.ones(6), jnp.eye(6)), jnp.abs(distances) + 5)[1]
+
+
+def regulator(motion: Any, effect: Any) -> Any:
+    """Return the gains of a linear regulator of four states, by Riccati's equation."""
+    a, b = jnp.eye(4) + 0.1 * motion, 0.1 * effect
+
+    def step(cost: Any, _: Any) -> Any:
+        s = jnp.eye(2) + b.T @ cost @ b
+        gain = jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(s), b.T @ cost @ a)
+        return jnp.eye(4) + a.T @ cost @ (a - b @ gain), gain
+
+    return jax.lax.scan(step, jnp.eye(4), None, length=300)[1]
+
+
+def random_effects(designs: Any, values: Any) -> Any:
+    """Return the log likelihood of a mixed model of 100 groups, and its gradient."""
+
+    def likelihood(log_scales: Any) -> Any:
+        def step(total: Any, group: Any) -> Any:
+            x, y = group
+            cov = (x * jnp.exp(log_scales)) @ x.T + jnp.eye(len(y))
+            factor = jnp.linalg.cholesky(cov)
+            white = jax.scipy.linalg.solve_triangular(factor, y, lower=True)
+            return total - jnp.log(jnp.diag(factor)).sum() - 0.5 * (white**2).sum(), None
+
+        return jax.lax.scan(step, 0.0, (designs, values))[0]
+
+    return jax.value_and_grad(likelihood)(jnp.zeros(2))
+
+
+def curve(x: Any, y: Any) -> Any:
+    """Return the parameters of a peak through 64 points, by Levenberg and Marquardt's method."""
+
+    def errors(p: Any) -> Any:
+        return p[0] * jnp.exp(-((x - p[1]) ** 2) / (1 + p[2] ** 2)) + p[3] - y
+
+    def step(p: Any, _: Any) -> Any:
+        slope, rest = jax.jacfwd(errors)(p), errors(p)
+        scale = slope.T @ slope + 0.1 * jnp.eye(4)
+        return p - jnp.linalg.solve(scale, slope.T @ rest), (rest**2).sum()
+
+    return jax.lax.scan(step, jnp.ones(4), None, length=50)
+
+
+def rigid_body(spins: Any) -> Any:
+    """Return the spins of a body whose inertia changes, by Runge and Kutta's method."""
+
+    def inertia(t: Any) -> Any:
+        return jnp.diag(jnp.array([1.0, 2, 3])) + 0.1 * jnp.sin(t) * (1 - jnp.eye(3))
+
+    def slope(t: Any, w: Any) -> Any:
+        matrix = inertia(t)
+        return jnp.linalg.solve(matrix, -jnp.cross(w, matrix @ w))
+
+    def step(state: Any, _: Any) -> Any:
+        t, w = state
+        a = slope(t, w)
+        b = slope(t + 0.01, w + 0.01 * a)
+        c = slope(t + 0.01, w + 0.01 * b)
+        w = w + 0.02 / 6 * (a + 2 * b + 2 * c + slope(t + 0.02, w + 0.02 * c))
+        return (t + 0.02, w), w
+
+    return jax.lax.scan(step, (0.0, spins), None, length=200)[1]

@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
+import numpy as np
+
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import OlympusError, UsageError
 from olympus_core.blocks.outline import blocks, outline
@@ -40,6 +42,9 @@ class _Options(NamedTuple):
     repeats: Repeats
     is_always: bool
 
+
+#: elements of a constant that is part of the function, at most
+_CONSTANT = 1024
 
 _logger = logging.getLogger("olympus")
 
@@ -136,18 +141,39 @@ def _call(traced: Any, options: _Options, args: Any, kwargs: dict[str, Any]) -> 
 
 
 def _bind(jaxpr: Any, operands: Sequence[Any], name: str, options: _Options) -> list[Any]:
-    """Bind an open jaxpr; unused operands, and results that are operands, are none of its own."""
+    """Bind an open jaxpr; unused operands, and results that are operands, are none of its own.
+
+    Small constants are its own: XLA optimizes a loop less if its constants are operands of a call.
+    """
     open_jaxpr = partial_eval.convert_constvars_jaxpr(jaxpr)
     values = dict(zip(open_jaxpr.invars, operands, strict=True))
     own = [isinstance(x, core.Literal) or x not in values for x in open_jaxpr.outvars]
     pruned, used = partial_eval.dce_jaxpr(open_jaxpr, own)
     needed = [x for x, u in zip(operands, used, strict=True) if u]
+    closed, needed = _with_constants(pruned, needed)
     bound = iter(
-        raised_p.bind(*needed, jaxpr=partial_eval.close_jaxpr(pruned), name=name, options=options)
-        if any(own)
-        else ()
+        raised_p.bind(*needed, jaxpr=closed, name=name, options=options) if any(own) else ()
     )
     return [next(bound) if o else values[x] for x, o in zip(open_jaxpr.outvars, own, strict=True)]
+
+
+def _with_constants(jaxpr: Any, operands: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Return a closed jaxpr with the small constants among its operands, and the other operands."""
+    is_inside = [_is_small_constant(x) for x in operands]
+    if not any(is_inside):
+        return partial_eval.close_jaxpr(jaxpr), [*operands]
+    order = sorted(range(len(operands)), key=lambda i: not is_inside[i])
+    count, names = sum(is_inside), jaxpr.debug_info.arg_names
+    info = jaxpr.debug_info._replace(arg_names=names and tuple(names[i] for i in order))
+    jaxpr = jaxpr.replace(invars=[jaxpr.invars[i] for i in order], debug_info=info)
+    inside = partial_eval.convert_invars_to_constvars(jaxpr, count)
+    values = [operands[i] for i in order]
+    return core.ClosedJaxpr(inside, values[:count]), values[count:]
+
+
+def _is_small_constant(x: Any) -> bool:
+    is_array = isinstance(x, np.ndarray | jax.Array) and not isinstance(x, core.Tracer)
+    return is_array and isinstance(x.dtype, np.dtype) and x.size <= _CONSTANT
 
 
 def _impl(*operands: Any, jaxpr: Any, name: str, options: _Options) -> list[Any]:

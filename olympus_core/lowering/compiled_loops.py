@@ -7,8 +7,9 @@ itself.  This pass makes them of others.  The operations are the same, and so ar
 for rounding in products.
 
 A loop is rewritten only if XLA has code for each of its operations in such a function: it has none
-for the libraries of products, reductions, sorts and decompositions.  The call takes one tuple,
-since XLA fails on a constant array as an operand of such a call.
+for the libraries of products, reductions, sorts and decompositions.  Calls of LAPACK on small
+matrices become functions before.  The call of the loop takes one tuple, since XLA fails on a
+constant array as an operand of such a call.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
+from olympus_core.lowering.loop_invariants import has_invariant_decomposition
+from olympus_core.lowering.small_decompositions import ROWS, Decomposition, decomposition_of
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.regions import outer_values
 from olympus_core.xla.bindings import JAXLIB_RELEASE
@@ -34,6 +37,8 @@ _ATTRIBUTES = '{inlineable = "false", xla_cpu_small_call = "true"}'
 _ELEMENTS = 256
 #: the same in a loop with gathers, scatters or inner loops
 _MIXED = 64
+#: the same in a loop with decompositions of small matrices
+_DECOMPOSED = 128
 #: the elements that the operations of a loop without products of matrices compute, at least: XLA
 #: compiles smaller loops to one function itself, and from 0.12 on larger ones too
 _COMPUTED = 128 if JAXLIB_RELEASE < (0, 12) else math.inf
@@ -45,6 +50,9 @@ _MATRIX = 16_384
 _LIBRARIES = ("ynn", "onednn")
 #: operations of a loop, with those of the functions that it calls
 _OPERATIONS = 400
+#: the milliseconds to compile the decompositions of a loop. XLA makes a kernel of each operation
+#: and compiles equal ones once, so loops with more of them take longer as one function
+_DECOMPOSITIONS = 106
 
 _ELEMENTWISE = """
 abs add and atan2 bitcast_convert cbrt ceil clamp compare complex convert cosine count_leading_zeros
@@ -92,6 +100,7 @@ def compile_loops(module: ir.Module) -> int:
     loops = [*search.loops("main", set())]
     for loop in loops:
         search.make_call(loop)
+    search.erase_copied()
     return len(loops)
 
 
@@ -110,7 +119,9 @@ class _Size(NamedTuple):
 
     `operations` are counted with those of called functions. `elements` is the number of elements
     that they compute, and `largest` the most of one operation. `products` are those of two
-    matrices, and `mixed` the gathers, scatters and loops.
+    matrices, and `mixed` the gathers, scatters and loops. Decompositions of matrices take
+    `milliseconds` to compile: `solutions` of triangular systems and factorizations, of which
+    `long_factorizations` are slower without a solution.
     """
 
     operations: int = 0
@@ -118,22 +129,40 @@ class _Size(NamedTuple):
     largest: int = 0
     products: int = 0
     mixed: int = 0
+    milliseconds: float = 0
+    solutions: int = 0
+    long_factorizations: int = 0
 
     def plus(self, other: _Size) -> _Size:
         """Return the size of both."""
-        total = _Size(*map(sum, zip(self, other, strict=True)))
+        sums: list[Any] = [x + y for x, y in zip(self, other, strict=True)]
+        total = _Size(*sums)
         return total._replace(largest=max(self.largest, other.largest))
 
     @property
     def is_faster(self) -> bool:
         """True if XLA does not make a function of a loop of this size, and that is faster."""
-        is_small = self.largest <= (_MIXED if self.mixed else _ELEMENTS)
-        return is_small and (self.products > 0 or self.elements >= _COMPUTED)
+        mixed = _DECOMPOSED if self.milliseconds else _MIXED
+        is_small = self.largest <= (mixed if self.mixed else _ELEMENTS)
+        if self.milliseconds > _DECOMPOSITIONS or self.long_factorizations > self.solutions:
+            return False
+        is_changed = self.products > 0 or self.milliseconds > 0 or self.elements >= _COMPUTED
+        return is_small and is_changed
 
 
-def _of(elements: int, **more: int) -> _Size:
+def _of(elements: int, **more: Any) -> _Size:
     """Return the size of one operation."""
     return _Size(1, elements, elements, **more)
+
+
+def _size_of_decomposition(decomposition: Decomposition) -> _Size:
+    return _of(
+        max(a.size for a in decomposition.results),
+        mixed=1,
+        milliseconds=decomposition.milliseconds,
+        solutions=int(decomposition.is_solution),
+        long_factorizations=int(decomposition.is_long_factorization),
+    )
 
 
 class _Search:
@@ -148,6 +177,9 @@ class _Search:
         }
         #: the sizes of functions, None for one that a loop may not call
         self.known: dict[str, _Size | None] = {}
+        #: the functions of decompositions, and the copies of functions that call those
+        self.decompositions: dict[Decomposition, str] = {}
+        self.copies: dict[str, str] = {}
 
     def loops(self, name: str, seen: set[str]) -> Iterator[ir.Operation]:
         """Yield the outermost loops over small arrays of a function and of those it calls."""
@@ -160,12 +192,16 @@ class _Search:
         for operation in _operations(parent):
             if operation.name == "stablehlo.while":
                 size = self._size(operation)
-                if size is not None and size.is_faster:
+                if size is not None and size.is_faster and self._varies(operation, size):
                     yield operation
             elif operation.name == "func.call" and _FRONTEND not in operation.attributes:
                 yield from self.loops(operation.attributes["callee"].value, seen)
             elif len(operation.regions):
                 yield from self._loops_in(operation, seen)
+
+    def _varies(self, loop: ir.Operation, size: _Size) -> bool:
+        """Return False for a loop with a decomposition that XLA computes once, before the loop."""
+        return not size.milliseconds or not has_invariant_decomposition(loop, self.functions)
 
     def _size(self, parent: ir.Operation) -> _Size | None:
         """Return the size of the regions of an operation; None if a loop may not have one."""
@@ -195,6 +231,9 @@ class _Search:
             return inside and inside.plus(_Size(1, mixed=1))
         if name == "stablehlo.constant":
             return _Size(1)
+        if name == "stablehlo.custom_call":
+            decomposition = decomposition_of(operation)
+            return decomposition and _size_of_decomposition(decomposition)
         if name in _PARTS:
             position = _PARTS[name]
             part = operation.result if position is None else operation.operands[position]
@@ -264,15 +303,79 @@ class _Search:
         for x in constants:
             if not len([*x.uses]):
                 x.owner.erase()
+        with loop.context:
+            self._write_out(loop)
 
-    def _unique(self) -> str:
-        names = (f"loop_{i}" if i else "loop" for i in range(len(self.functions) + 1))
+    def _write_out(self, parent: ir.Operation) -> None:
+        """Replace the decompositions in the regions of an operation by calls of functions."""
+        ir = mlir.ir
+        for operation in _operations(parent):
+            decomposition = decomposition_of(operation)
+            if decomposition is not None:
+                callee = ir.FlatSymbolRefAttr.get(self._decomposition(decomposition))
+                types = [x.type for x in operation.results]
+                with operation.location, ir.InsertionPoint(operation):
+                    call = mlir.op("func.call", types, operation.operands, {"callee": callee})
+                for old, new in zip(operation.results, call.results, strict=True):
+                    old.replace_all_uses_with(new)
+                operation.erase()
+            elif operation.name == "func.call":
+                name = operation.attributes["callee"].value
+                size = self.known[name]
+                if size is not None and size.milliseconds:
+                    operation.attributes["callee"] = ir.FlatSymbolRefAttr.get(self._copy(name))
+            else:
+                self._write_out(operation)
+
+    def _decomposition(self, decomposition: Decomposition) -> str:
+        """Return the symbol of the function of a decomposition."""
+        if decomposition not in self.decompositions:
+            module = decomposition.module(self.module.context)
+            symbol = self._add(module.body.operations[0].operation, decomposition.routine)
+            self.decompositions[decomposition] = symbol
+        return self.decompositions[decomposition]
+
+    def _copy(self, name: str) -> str:
+        """Return the symbol of a copy of a function, without decompositions."""
+        if name not in self.copies:
+            self.copies[name] = self._add(self.functions[name], name)
+            self._write_out(self.functions[self.copies[name]])
+        return self.copies[name]
+
+    def erase_copied(self) -> None:
+        """Erase the functions that are not called any more, since their copies are."""
+        if not self.copies:
+            return
+        called = {name: set(_callees(x)) for name, x in self.functions.items()}
+        for name in self.copies:  # callers are before the functions that they call
+            if not any(name in names for names in called.values()):
+                del called[name]
+                self.functions.pop(name).erase()
+
+    def _add(self, function: ir.Operation, name: str) -> str:
+        """Add a copy of a function to the module; return its symbol, which begins with `name`."""
+        symbol = self._unique(name)
+        copy = function.clone(mlir.ir.InsertionPoint(self.module.body)).operation
+        copy.attributes["sym_name"] = mlir.ir.StringAttr.get(symbol)
+        self.functions[symbol] = copy
+        return symbol
+
+    def _unique(self, base: str = "loop") -> str:
+        names = (f"{base}_{i}" if i else base for i in range(len(self.functions) + 1))
         return next(name for name in names if name not in self.functions)
 
 
 def _operations(parent: ir.Operation) -> list[ir.Operation]:
     """Return the operations in the regions of one."""
     return [x.operation for region in parent.regions for block in region.blocks for x in block]
+
+
+def _callees(parent: ir.Operation) -> Iterator[str]:
+    """Yield the name of the function in each call in the regions of an operation."""
+    for operation in _operations(parent):
+        if operation.name == "func.call":
+            yield operation.attributes["callee"].value
+        yield from _callees(operation)
 
 
 def _has_code(value: ir.Value) -> bool:
@@ -309,11 +412,15 @@ def _size_of_product(product: ir.Operation) -> _Size | None:
 
 
 def _is_at_one_place(operation: ir.Operation) -> bool:
-    """Return False for a gather or scatter at several places, which XLA does not make a slice."""
+    """Return False for a gather or scatter at several places, which XLA does not make a slice.
+
+    A gather of as many rows as a small matrix has is one of a solution, by the permutation.
+    """
     if operation.name not in _AT_INDICES:
         return True
     sizes, vector = operation.operands[1].type.shape, _index_axis(operation)
-    return all(n == 1 for i, n in enumerate(sizes) if i != vector)
+    places: int = math.prod(n for i, n in enumerate(sizes) if i != vector)
+    return places <= (ROWS if operation.name == "stablehlo.gather" else 1)
 
 
 def _index_axis(operation: ir.Operation) -> int:

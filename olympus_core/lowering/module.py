@@ -343,7 +343,7 @@ class LoweringContext:
             symbol = self.module.emitted[key] = self.module.unique(fun.__name__)
             run = functools.partial(fun, **options)
             location = mlir.ir.Location.name(f"{self.module.root}/{name}")
-            _emit_applied(self.module, run, symbol, location, self.avals_in, self.avals_out)
+            emit_function_of(self.module, run, symbol, location, self.avals_in, self.avals_out)
         types = [mlir.tensor_type(a) for a in self.avals_out]
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         return list(mlir.op("func.call", types, (*dynamic.variables(), *operands), callee).results)
@@ -533,7 +533,7 @@ def _entry_dimensions(program: Olympuspr, arguments: Sequence[ir.Value]) -> dict
     return variables
 
 
-def _emit_applied(
+def emit_function_of(
     module: ModuleState,
     fun: Callable[..., Any],
     name: str,
@@ -541,7 +541,10 @@ def _emit_applied(
     ins: tuple[ShapedArray, ...],
     outs: tuple[ShapedArray, ...],
 ) -> None:
-    """Emit the function of a module that `fun` is for operands of types `ins`."""
+    """Emit a function of a module from a Python function on primitives.
+
+    It takes operands of types `ins` and returns results of types `outs`.
+    """
     ir = mlir.ir
     sizes = dynamic.names()
     every = (*[_SIZE] * len(sizes), *ins)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.base import gc_pause
+from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import LoweringError
 from olympus_core.ir.effects import has_ordered_effects, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.entry import EntryAttributes, annotate
-from olympus_core.lowering.module import emit_function
+from olympus_core.lowering.module import emit_function, emit_function_of
 from olympus_core.lowering.module_functions import put_first
 from olympus_core.lowering.module_state import ModuleState, Watching, symbol_of
 from olympus_core.lowering.ordering import with_order
@@ -78,3 +80,18 @@ def lower_with_forms(
         annotate(function, program, entry, module.meshes)
         module.meshes.declare(mlir_module.body)
         return LoweredModule(mlir_module, module.has_forms, tuple(module.host_functions))
+
+
+def lower_function(
+    fun: Callable[..., Any], operands: tuple[ShapedArray, ...], results: tuple[ShapedArray, ...]
+) -> ir.Module:
+    """Return a module for a CPU whose `main` is a Python function on primitives.
+
+    Unlike a traced function, it may write loops with `repeat`, as lowering rules do.
+    """
+    with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
+        mlir_module = mlir.ir.Module.create()
+        module = ModuleState("cpu", EntryAttributes("main"), None)
+        module.body = mlir_module.body
+        emit_function_of(module, fun, "main", mlir.ir.Location.unknown(), operands, results)
+        return mlir_module

@@ -139,6 +139,8 @@ def greatest(x: Any, start: Any) -> Any:
 
 def take(x: Any, index: Any, axis: int) -> Any:
     """Return the slice at `index`, one for each matrix, along an axis; without that axis."""
+    if not shape_of(index):
+        return at(x, index, axis)
     return total(where(op.eq(places(x, axis), over(index, x)), x, 0), axis)
 
 

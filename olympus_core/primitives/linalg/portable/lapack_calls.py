@@ -101,21 +101,26 @@ def without_lapack(
 
     Return None for another operation, and for a routine that has no such form: it stays.
     """
-    if ctx.has_lapack or operation.name != "stablehlo.custom_call":
-        return None
-    target = _TARGET.fullmatch(operation.attributes["call_target_name"].value)
-    routine = _ROUTINES.get(target[1]) if target else None
+    routine = None if ctx.has_lapack else _ROUTINES.get(routine_of(operation))
     if routine is None:
         return None
-    letters = _letters(operation)
+    letters = call_options(operation)
     if routine is _gesdd:  # the mode N has no vectors, but their shapes in A or in S
         (a, *_), (_, _, u, vh, _) = ctx.avals_in, ctx.avals_out
         letters["mode"] = "A" if (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:] else "S"
     return ctx.apply(routine, operands, **letters)
 
 
-def _letters(operation: ir.Operation) -> dict[str, str]:
-    """Return the options of a call, which are codes of letters."""
+def routine_of(operation: ir.Operation) -> str:
+    """Return the routine of LAPACK that an operation calls, such as "potrf"; else ""."""
+    if operation.name != "stablehlo.custom_call":
+        return ""
+    target = _TARGET.fullmatch(operation.attributes["call_target_name"].value)
+    return target[1] if target else ""
+
+
+def call_options(operation: ir.Operation) -> dict[str, str]:
+    """Return the options of a call of LAPACK, which are codes of letters."""
     attributes = operation.attributes
     configs = [attributes[name] for name in _CONFIGS if name in attributes]
     dicts = [config for config in configs if isinstance(config, mlir.ir.DictAttr)]
