@@ -18,6 +18,7 @@ from olympus_core.base.context import state, switched
 from olympus_core.base.errors import OlympusError, UsageError
 from olympus_core.blocks.outline import blocks, outline
 from olympus_core.execution.compilation import Repeats, checked_repeats
+from olympus_core.execution.compiled_loops import compile_loops
 from olympus_core.interop.jax_lowering import (
     call_module,
     is_for_one_cpu,
@@ -26,7 +27,6 @@ from olympus_core.interop.jax_lowering import (
     raised,
 )
 from olympus_core.interop.jax_modules import ad, batching, core, jax, mlir, partial_eval
-from olympus_core.lowering.compiled_loops import compile_loops
 from olympus_core.lowering.slices import share_slices
 from olympus_core.raising.gains import BLOCKS, NO_GAIN, gain
 from olympus_core.raising.unraisable import UnraisableError

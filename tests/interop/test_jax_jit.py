@@ -431,3 +431,21 @@ def test_methods_and_partials() -> None:
     np.testing.assert_array_equal(jit(Model())(X), X * 3)
     np.testing.assert_array_equal(Model().scaled(X), X * 2)
     np.testing.assert_array_equal(jit(functools.partial(jnp.add, 1))(X), X + 1)
+
+
+def test_small_constants_are_in_the_function() -> None:
+    """XLA finds equal values in a loop with constants, but not with operands of a call."""
+    small, large = np.arange(3, dtype="float32"), np.ones(2000, "float32")
+
+    def program(x: Any) -> Any:
+        step = lambda c, _: (jnp.sort(c * small) + large.sum(), None)  # noqa: E731
+        return jax.lax.scan(step, x, None, length=3)[0] + jnp.asarray(large)[:3]
+
+    ours, x = jit(program), np.ones(3, "float32")
+    text = ours.lower(x).as_text()
+    assert "call @program(%cst, %arg0) : (tensor<2000xf32>, tensor<3xf32>)" in text
+    np.testing.assert_array_equal(ours(x), jax.jit(program)(x))
+    derivative = jax.grad(lambda x: ours(x).sum())(x)
+    np.testing.assert_allclose(derivative, jax.grad(lambda x: program(x).sum())(x), rtol=1e-6)
+    mapped = jax.vmap(ours)(np.ones((2, 3), "float32"))
+    np.testing.assert_allclose(mapped, jax.vmap(program)(np.ones((2, 3), "float32")), rtol=1e-6)
