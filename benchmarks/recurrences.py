@@ -1,6 +1,7 @@
 """Programs of JAX that are loops over small arrays.
 
-The rule for loops was not derived from them, but for the Kalman filter and the Viterbi path.
+The rule for loops was not derived from them, but for the Kalman filter, the Viterbi path and the
+position in space.
 """
 
 from __future__ import annotations

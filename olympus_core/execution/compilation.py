@@ -15,6 +15,7 @@ from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.blocks.inlining import without_blocks
 from olympus_core.blocks.outline import Block, blocks, outline
 from olympus_core.execution.channels_last import channels_last
+from olympus_core.execution.compiled_loops import compile_loops, may_have_loops
 from olympus_core.execution.hidden_arguments import (
     EMBEDDED,
     NO_ARGUMENTS,
@@ -28,7 +29,6 @@ from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import whole_module as lowering
-from olympus_core.lowering.compiled_loops import compile_loops, may_have_loops
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding

@@ -15,8 +15,7 @@ import olympus.interop.jax
 import olympus.numpy as jnp
 from olympus import lax
 from olympus.interop import stablehlo
-from olympus_core.execution import compilation
-from olympus_core.lowering import compiled_loops
+from olympus_core.execution import compilation, compiled_loops
 
 #: the attribute of a call that is compiled to one function
 MARK = "xla_cpu_small_call"

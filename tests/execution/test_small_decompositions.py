@@ -15,12 +15,12 @@ import scipy.linalg
 import olympus as ox
 import olympus.interop.jax
 from olympus_core.base.avals import shaped
-from olympus_core.lowering.compiled_loops import compile_loops
-from olympus_core.lowering.small_decompositions import Decomposition, decomposition_of
+from olympus_core.execution.compiled_loops import compile_loops
+from olympus_core.execution.small_decompositions import Decomposition, decomposition_of
 from olympus_core.lowering.whole_module import lower_function
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.linalg.portable import small
-from tests.lowering.test_compiled_loops import MARK
+from tests.execution.test_compiled_loops import MARK
 
 Values = np.ndarray[Any, Any]
 INT32 = np.dtype("int32")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from olympus_core.lowering.small_decompositions import decomposition_of
+from olympus_core.execution.small_decompositions import decomposition_of
 from olympus_core.mlir.regions import outer_values
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Search:
         return self._in_block(block, invariant | same)
 
     def _in_block(self, block: ir.Block, invariant: set[ir.Value]) -> bool:
-        """Search a block, and add its invariant values to those that it reads."""
+        """Search a block, and add the invariant values in it to `invariant`."""
         found = False
         for view in block.operations:
             operation = view.operation

@@ -19,9 +19,9 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from olympus_core.execution.loop_invariants import has_invariant_decomposition
+from olympus_core.execution.small_decompositions import ROWS, Decomposition, decomposition_of
 from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
-from olympus_core.lowering.loop_invariants import has_invariant_decomposition
-from olympus_core.lowering.small_decompositions import ROWS, Decomposition, decomposition_of
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.regions import outer_values
 from olympus_core.xla.bindings import JAXLIB_RELEASE

@@ -139,6 +139,6 @@ def _results(
 
 @functools.lru_cache(maxsize=256)
 def _text(call: Decomposition) -> str:
-    """Return the text of a module: a module itself is of one context."""
+    """Return the text of a module, because a module belongs to one context."""
     function = functools.partial(_ROUTINES[call.routine].function, **dict(call.options))
     return str(lower_function(function, call.operands, call.results))
