@@ -54,82 +54,81 @@ module @jit_digits attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas 
     return %46 : tensor<8x10xf32>
   }
   func.func private @narrow_convolution(%arg0: tensor<8x28x28x1xf32>, %arg1: tensor<3x3x1x8xf32>) -> tensor<8x28x28x8xf32> {
-    %0 = stablehlo.transpose %arg1, dims = [3, 2, 0, 1] : (tensor<3x3x1x8xf32>) -> tensor<8x1x3x3xf32>
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-    %1 = stablehlo.pad %arg0, %cst, low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0] : (tensor<8x28x28x1xf32>, tensor<f32>) -> tensor<8x30x30x1xf32>
-    %2 = stablehlo.optimization_barrier %1 : tensor<8x30x30x1xf32>
-    %3 = stablehlo.slice %2 [0:8, 0:28, 0:28, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %4 = stablehlo.broadcast_in_dim %3, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %5 = stablehlo.reshape %4 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %6 = stablehlo.slice %0 [0:8, 0:1, 0:1, 0:1] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %7 = stablehlo.reshape %6 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %8 = stablehlo.broadcast_in_dim %7, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %9 = stablehlo.multiply %5, %8 : tensor<8x28x28x8xf32>
-    %10 = stablehlo.slice %2 [0:8, 0:28, 1:29, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %11 = stablehlo.broadcast_in_dim %10, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %12 = stablehlo.reshape %11 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %13 = stablehlo.slice %0 [0:8, 0:1, 0:1, 1:2] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %14 = stablehlo.reshape %13 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %15 = stablehlo.broadcast_in_dim %14, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %16 = stablehlo.multiply %12, %15 : tensor<8x28x28x8xf32>
-    %17 = stablehlo.add %9, %16 : tensor<8x28x28x8xf32>
-    %18 = stablehlo.slice %2 [0:8, 0:28, 2:30, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %19 = stablehlo.broadcast_in_dim %18, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %20 = stablehlo.reshape %19 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %21 = stablehlo.slice %0 [0:8, 0:1, 0:1, 2:3] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %22 = stablehlo.reshape %21 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %23 = stablehlo.broadcast_in_dim %22, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %24 = stablehlo.multiply %20, %23 : tensor<8x28x28x8xf32>
-    %25 = stablehlo.add %17, %24 : tensor<8x28x28x8xf32>
-    %26 = stablehlo.slice %2 [0:8, 1:29, 0:28, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %27 = stablehlo.broadcast_in_dim %26, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %28 = stablehlo.reshape %27 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %29 = stablehlo.slice %0 [0:8, 0:1, 1:2, 0:1] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %30 = stablehlo.reshape %29 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %31 = stablehlo.broadcast_in_dim %30, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %32 = stablehlo.multiply %28, %31 : tensor<8x28x28x8xf32>
-    %33 = stablehlo.add %25, %32 : tensor<8x28x28x8xf32>
-    %34 = stablehlo.slice %2 [0:8, 1:29, 1:29, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %35 = stablehlo.broadcast_in_dim %34, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %36 = stablehlo.reshape %35 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %37 = stablehlo.slice %0 [0:8, 0:1, 1:2, 1:2] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %38 = stablehlo.reshape %37 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %39 = stablehlo.broadcast_in_dim %38, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %40 = stablehlo.multiply %36, %39 : tensor<8x28x28x8xf32>
-    %41 = stablehlo.add %33, %40 : tensor<8x28x28x8xf32>
-    %42 = stablehlo.slice %2 [0:8, 1:29, 2:30, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %43 = stablehlo.broadcast_in_dim %42, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %44 = stablehlo.reshape %43 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %45 = stablehlo.slice %0 [0:8, 0:1, 1:2, 2:3] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %46 = stablehlo.reshape %45 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %47 = stablehlo.broadcast_in_dim %46, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %48 = stablehlo.multiply %44, %47 : tensor<8x28x28x8xf32>
-    %49 = stablehlo.add %41, %48 : tensor<8x28x28x8xf32>
-    %50 = stablehlo.slice %2 [0:8, 2:30, 0:28, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %51 = stablehlo.broadcast_in_dim %50, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %52 = stablehlo.reshape %51 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %53 = stablehlo.slice %0 [0:8, 0:1, 2:3, 0:1] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %54 = stablehlo.reshape %53 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %55 = stablehlo.broadcast_in_dim %54, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %56 = stablehlo.multiply %52, %55 : tensor<8x28x28x8xf32>
-    %57 = stablehlo.add %49, %56 : tensor<8x28x28x8xf32>
-    %58 = stablehlo.slice %2 [0:8, 2:30, 1:29, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %59 = stablehlo.broadcast_in_dim %58, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %60 = stablehlo.reshape %59 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %61 = stablehlo.slice %0 [0:8, 0:1, 2:3, 1:2] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %62 = stablehlo.reshape %61 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %63 = stablehlo.broadcast_in_dim %62, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %64 = stablehlo.multiply %60, %63 : tensor<8x28x28x8xf32>
-    %65 = stablehlo.add %57, %64 : tensor<8x28x28x8xf32>
-    %66 = stablehlo.slice %2 [0:8, 2:30, 2:30, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
-    %67 = stablehlo.broadcast_in_dim %66, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
-    %68 = stablehlo.reshape %67 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
-    %69 = stablehlo.slice %0 [0:8, 0:1, 2:3, 2:3] : (tensor<8x1x3x3xf32>) -> tensor<8x1x1x1xf32>
-    %70 = stablehlo.reshape %69 : (tensor<8x1x1x1xf32>) -> tensor<8xf32>
-    %71 = stablehlo.broadcast_in_dim %70, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
-    %72 = stablehlo.multiply %68, %71 : tensor<8x28x28x8xf32>
-    %73 = stablehlo.add %65, %72 : tensor<8x28x28x8xf32>
-    return %73 : tensor<8x28x28x8xf32>
+    %0 = stablehlo.pad %arg0, %cst, low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0] : (tensor<8x28x28x1xf32>, tensor<f32>) -> tensor<8x30x30x1xf32>
+    %1 = stablehlo.optimization_barrier %0 : tensor<8x30x30x1xf32>
+    %2 = stablehlo.slice %1 [0:8, 0:28, 0:28, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %3 = stablehlo.broadcast_in_dim %2, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %4 = stablehlo.reshape %3 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %5 = stablehlo.slice %arg1 [0:1, 0:1, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %6 = stablehlo.reshape %5 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %7 = stablehlo.broadcast_in_dim %6, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %8 = stablehlo.multiply %4, %7 : tensor<8x28x28x8xf32>
+    %9 = stablehlo.slice %1 [0:8, 0:28, 1:29, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %10 = stablehlo.broadcast_in_dim %9, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %11 = stablehlo.reshape %10 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %12 = stablehlo.slice %arg1 [0:1, 1:2, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %13 = stablehlo.reshape %12 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %14 = stablehlo.broadcast_in_dim %13, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %15 = stablehlo.multiply %11, %14 : tensor<8x28x28x8xf32>
+    %16 = stablehlo.add %8, %15 : tensor<8x28x28x8xf32>
+    %17 = stablehlo.slice %1 [0:8, 0:28, 2:30, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %18 = stablehlo.broadcast_in_dim %17, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %19 = stablehlo.reshape %18 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %20 = stablehlo.slice %arg1 [0:1, 2:3, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %21 = stablehlo.reshape %20 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %22 = stablehlo.broadcast_in_dim %21, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %23 = stablehlo.multiply %19, %22 : tensor<8x28x28x8xf32>
+    %24 = stablehlo.add %16, %23 : tensor<8x28x28x8xf32>
+    %25 = stablehlo.slice %1 [0:8, 1:29, 0:28, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %26 = stablehlo.broadcast_in_dim %25, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %27 = stablehlo.reshape %26 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %28 = stablehlo.slice %arg1 [1:2, 0:1, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %29 = stablehlo.reshape %28 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %30 = stablehlo.broadcast_in_dim %29, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %31 = stablehlo.multiply %27, %30 : tensor<8x28x28x8xf32>
+    %32 = stablehlo.add %24, %31 : tensor<8x28x28x8xf32>
+    %33 = stablehlo.slice %1 [0:8, 1:29, 1:29, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %34 = stablehlo.broadcast_in_dim %33, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %35 = stablehlo.reshape %34 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %36 = stablehlo.slice %arg1 [1:2, 1:2, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %37 = stablehlo.reshape %36 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %38 = stablehlo.broadcast_in_dim %37, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %39 = stablehlo.multiply %35, %38 : tensor<8x28x28x8xf32>
+    %40 = stablehlo.add %32, %39 : tensor<8x28x28x8xf32>
+    %41 = stablehlo.slice %1 [0:8, 1:29, 2:30, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %42 = stablehlo.broadcast_in_dim %41, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %43 = stablehlo.reshape %42 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %44 = stablehlo.slice %arg1 [1:2, 2:3, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %45 = stablehlo.reshape %44 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %46 = stablehlo.broadcast_in_dim %45, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %47 = stablehlo.multiply %43, %46 : tensor<8x28x28x8xf32>
+    %48 = stablehlo.add %40, %47 : tensor<8x28x28x8xf32>
+    %49 = stablehlo.slice %1 [0:8, 2:30, 0:28, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %50 = stablehlo.broadcast_in_dim %49, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %51 = stablehlo.reshape %50 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %52 = stablehlo.slice %arg1 [2:3, 0:1, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %53 = stablehlo.reshape %52 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %54 = stablehlo.broadcast_in_dim %53, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %55 = stablehlo.multiply %51, %54 : tensor<8x28x28x8xf32>
+    %56 = stablehlo.add %48, %55 : tensor<8x28x28x8xf32>
+    %57 = stablehlo.slice %1 [0:8, 2:30, 1:29, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %58 = stablehlo.broadcast_in_dim %57, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %59 = stablehlo.reshape %58 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %60 = stablehlo.slice %arg1 [2:3, 1:2, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %61 = stablehlo.reshape %60 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %62 = stablehlo.broadcast_in_dim %61, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %63 = stablehlo.multiply %59, %62 : tensor<8x28x28x8xf32>
+    %64 = stablehlo.add %56, %63 : tensor<8x28x28x8xf32>
+    %65 = stablehlo.slice %1 [0:8, 2:30, 2:30, 0:1] : (tensor<8x30x30x1xf32>) -> tensor<8x28x28x1xf32>
+    %66 = stablehlo.broadcast_in_dim %65, dims = [0, 1, 2, 3] : (tensor<8x28x28x1xf32>) -> tensor<8x28x28x1x8xf32>
+    %67 = stablehlo.reshape %66 : (tensor<8x28x28x1x8xf32>) -> tensor<8x28x28x8xf32>
+    %68 = stablehlo.slice %arg1 [2:3, 2:3, 0:1, 0:8] : (tensor<3x3x1x8xf32>) -> tensor<1x1x1x8xf32>
+    %69 = stablehlo.reshape %68 : (tensor<1x1x1x8xf32>) -> tensor<8xf32>
+    %70 = stablehlo.broadcast_in_dim %69, dims = [3] : (tensor<8xf32>) -> tensor<8x28x28x8xf32>
+    %71 = stablehlo.multiply %67, %70 : tensor<8x28x28x8xf32>
+    %72 = stablehlo.add %64, %71 : tensor<8x28x28x8xf32>
+    return %72 : tensor<8x28x28x8xf32>
   }
   func.func private @reduced_slices(%arg0: tensor<8x28x28x8xf32>) -> tensor<8x14x14x8xf32> {
     %0 = stablehlo.slice %arg0 [0:8, 0:27:2, 0:27:2, 0:8] : (tensor<8x28x28x8xf32>) -> tensor<8x14x14x8xf32>
