@@ -85,8 +85,8 @@ class _Reordered(NamedTuple):
 class Reordering:
     """The pass over a program, with the finished nested programs, and what it saves.
 
-    `copied` are the elements that XLA would copy around convolutions for their layout, and
-    `transposed` those of the transposes in the new program.
+    `copied` are the elements that XLA would copy around convolutions for their layout, and those
+    of the transposes of the program; `transposed` are those of the transposes in the new program.
     """
 
     def __init__(self) -> None:
@@ -203,13 +203,13 @@ class _Rewriting:
 
     def _count(self, eqn: Eqn, avals: tuple[ShapedArray, ...]) -> None:
         """Count the elements that XLA copies around a convolution; it copies constants once."""
-        copied = copied_elements(avals, eqn.outputs[0].aval, eqn.params)
         kernel = eqn.inputs[1]
         array = self.arrays[kernel] if isinstance(kernel, Var) else None
         maker = None if array is None else array.maker
-        is_constant = array is None or array.constant is not None
-        if is_constant or (maker is not None and not maker.inputs):
-            copied[1] = 0
+        is_constant = (
+            array is None or array.constant is not None or (maker is not None and not maker.inputs)
+        )
+        copied = copied_elements(avals, eqn.outputs[0].aval, eqn.params, is_constant)
         self.owner.copied += sum(copied)
 
     def _relabel(self, eqn: Eqn) -> None:
@@ -220,6 +220,8 @@ class _Rewriting:
         if array.constant is not None:
             self.arrays[out] = _Array.of_constant(np.transpose(array.constant, permutation))
             return
+        if moves_elements(x.aval.shape, permutation):
+            self.owner.copied += x.aval.size
         own = array.order or tuple(range(len(permutation)))
         order = unless_identity(in_order(inverse(permutation), own))
         self.arrays[out] = _Array(order, array.forms[array.order], eqn.source)

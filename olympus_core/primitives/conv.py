@@ -173,8 +173,9 @@ class Convolution(SingleResult):
     ) -> Reordered | None:
         """Take an array and return a result with features last, and a kernel as XLA takes it.
 
-        The convolutions of gradients of kernels, whose batch is the features of the array, take
-        their operands in any order.
+        Grouped products read a kernel with the output features first. The convolutions of
+        gradients of kernels, whose batch is the features of the array, take their operands in any
+        order.
         """
         numbers: ConvDimensionNumbers = params["dimension_numbers"]
         if not is_spatial(avals, params):
@@ -184,7 +185,11 @@ class Convolution(SingleResult):
         else:
             of_lhs, of_out = (unless_identity((s[0], *s[2:], s[1])) for s in numbers[::2])
             outputs, inputs, *space = numbers.rhs_spec
-            of_rhs = unless_identity((*space, inputs, outputs))
+            form = form_for(avals, self.abstract(*avals, **params), params)
+            is_grouped = form is grouped_products
+            of_rhs = unless_identity(
+                (outputs, inputs, *space) if is_grouped else (*space, inputs, outputs)
+            )
         specs = zip(numbers, (of_lhs, of_rhs, of_out), strict=True)
         moved = ConvDimensionNumbers(*(_renumbered(spec, order) for spec, order in specs))
         return Reordered(params | {"dimension_numbers": moved}, (of_lhs, of_rhs), (of_out,))
@@ -199,16 +204,23 @@ def is_spatial(avals: Sequence[ShapedArray], params: Params) -> bool:
     return bool(dtypes.kind(avals[0].dtype) == "f" and batch < feature and avals[0].ndim > 2)
 
 
-def copied_elements(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> list[int]:
+def copied_elements(
+    avals: Sequence[ShapedArray],
+    out: ShapedArray,
+    params: Params,
+    is_constant: bool = False,
+) -> list[int]:
     """Return the elements of array, kernel and result that XLA copies to and from its layout.
 
-    They are 0 for the convolutions whose form takes the layout that they have.
+    They are 0 for the convolutions whose form takes the layout that they have, and for a constant
+    kernel, which XLA copies once. A sum over such a kernel counts as if it was copied: with
+    features first it takes two to four times as long.
     """
-    form = form_for(avals, out, params) if is_spatial(avals, params) else narrow_convolution
+    is_layer = is_spatial(avals, params)
+    form = form_for(avals, out, params) if is_layer else narrow_convolution
     is_first = of_one_image_first(avals[0].shape, params["dimension_numbers"].lhs_spec)
-    if form is narrow_convolution or (
-        is_first and form in (convolution_as_product, grouped_products)
-    ):
+    is_sum = form is narrow_convolution and not (is_constant and is_layer)
+    if is_sum or (is_first and form in (convolution_as_product, grouped_products)):
         return [0, 0, 0]
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     orders = (
@@ -217,7 +229,8 @@ def copied_elements(avals: Sequence[ShapedArray], out: ShapedArray, params: Para
         (of_out[0], *of_out[2:], of_out[1]),
     )
     moves = [moves_elements(x.shape, o) for x, o in zip((*avals, out), orders, strict=True)]
-    return [x.size * move for x, move in zip((*avals, out), moves, strict=True)]
+    copied = [x.size * move for x, move in zip((*avals, out), moves, strict=True)]
+    return [copied[0], 0, copied[2]] if is_constant else copied
 
 
 def elements_copied_for(operation: StableHloOperation) -> int:

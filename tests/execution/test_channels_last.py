@@ -64,6 +64,14 @@ def shuffled(x: Any) -> Any:
     return h.reshape(h.shape[0], -1) @ weights(24 * 32 * 32, 3)
 
 
+def inverted(x: Any) -> Any:
+    """Depthwise convolutions between pointwise ones."""
+    h = conv(x, weights(24, 3, 1, 1))
+    for _ in range(2):
+        h = h + conv(ox.nn.relu(conv(h, weights(24, 1, 3, 3), groups=24)), weights(24, 24, 1, 1))
+    return h
+
+
 def nested(x: Any) -> Any:
     """Convolutions in a jitted function, in a loop and in a branch."""
     kernel = weights(8, 8, 3, 3)
@@ -82,6 +90,7 @@ def derivative(x: Any) -> Any:
 NETWORKS: dict[str, tuple[Network, int]] = {
     "residual": (residual, 1),
     "shuffled": (shuffled, 1 + 3 + 1),
+    "inverted": (inverted, 1 + 1),
     "nested": (nested, 1 + 1),
     "derivative": (derivative, 1 + 3 + 1),
 }
@@ -143,6 +152,48 @@ def test_constants_are_transposed_by_the_pass() -> None:
     shapes = {np.shape(value) for value in program.consts}
     assert (3, 3, 16, 16) in shapes
     assert (16, 16, 3, 3) not in shapes
+
+
+def test_sums_over_constant_kernels_have_features_last() -> None:
+    image = X[:1]
+    program = channels_last(traced(inverted, image))
+    assert layouts(program) == {(0, 3, 1, 2)}
+    assert (3, 3, 1, 24) in {np.shape(value) for value in program.consts}
+
+    def with_arguments(x: Any, kernel: Any) -> Any:
+        for _ in range(3):
+            x = ox.nn.relu(conv(x, kernel, groups=3))
+        return x
+
+    program = traced(with_arguments, np.tile(image, (1, 1, 2, 2)), weights(3, 1, 3, 3))
+    assert channels_last(program) is program
+
+
+def test_transposes_of_the_program_are_copies() -> None:
+    def network(x: Any) -> Any:
+        h = conv(x, weights(24, 3, 1, 1))
+        for _ in range(6):
+            h = ox.nn.relu(conv(h, weights(24, 6, 1, 1), groups=4))
+            h = h.reshape(1, 4, 6, 32, 32).transpose(0, 2, 1, 3, 4).reshape(h.shape)
+            h = conv(h, weights(24, 1, 3, 3), groups=24)
+        return h
+
+    program = channels_last(traced(network, X[:1]))
+    assert layouts(program) == {(0, 3, 1, 2)}
+
+
+def test_grouped_products_read_kernels_with_outputs_first() -> None:
+    def network(x: Any) -> Any:
+        for _ in range(3):
+            x = conv(x, weights(128, 32, 1, 1), groups=4)
+            x = jnp.tanh(conv(x, weights(128, 1, 3, 3), groups=128))
+        return x
+
+    image = np.tile(X[:1, :1], (1, 128, 1, 1))
+    lowered = ox.jit(network).lower(image)
+    assert layouts(lowered.olympuspr) == {(0, 3, 1, 2)}
+    shapes = {np.shape(value) for value in lowered.olympuspr.consts}
+    assert shapes == {(128, 32, 1, 1), (3, 3, 1, 128)}
 
 
 def test_each_equation_keeps_its_line() -> None:
