@@ -13,6 +13,7 @@ if _typing.TYPE_CHECKING:
     from olympus.experimental import compilation_cache as compilation_cache
     from olympus.experimental import compute_on as compute_on
     from olympus.experimental import control_deps as control_deps
+    from olympus.experimental import custom_partitioning as custom_partitioning
     from olympus.experimental import fused as fused
     from olympus.experimental import hijax as hijax
     from olympus.experimental import jet as jet
@@ -40,6 +41,7 @@ else:
         "compilation_cache",
         "compute_on",
         "control_deps",
+        "custom_partitioning",
         "fused",
         "roofline",
         "scheduling_groups",

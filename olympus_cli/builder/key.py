@@ -85,7 +85,7 @@ def profile_options(spec: TargetSpec, unit: Unit) -> list[dict[str, object]]:
 def inspections_of(unit: Unit) -> list[str]:
     """Return the parts of the executable's input that are not in the StableHLO."""
     inspections = unit.lowered.inspections
-    return [] if inspections is None else [inspections]
+    return [*([] if inspections is None else [inspections]), *unit.lowered.partitioners]
 
 
 def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> str:

@@ -44,7 +44,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-_SETTERS = frozenset(["def_vmap", "defjvp", "defjvps", "defvjp"])
+_SETTERS = frozenset(["def_partition", "def_vmap", "defjvp", "defjvps", "defvjp"])
 
 
 class WithSetters:

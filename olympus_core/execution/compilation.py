@@ -60,7 +60,8 @@ class Origin(NamedTuple):
     no inspections, and its repeated blocks are nested programs. The compiler does not inline
     `blocks`. `has_forms` is True if the module has primitives in special forms for its target, and
     `has_shared_slices` if it has slices of arguments in the form of `lowering/slices.py`. `callees`
-    are the Python functions that the module calls. `constants` are the values of the first
+    are the Python functions that the module calls, and `partitioners` those by which the compiler
+    partitions operations. `constants` are the values of the first
     arguments of the module and of `program`, which `source` and `entry` do not have. `is_folded` is
     True if operations on these were evaluated.
     """
@@ -74,6 +75,7 @@ class Origin(NamedTuple):
     has_forms: bool = False
     has_shared_slices: bool = False
     callees: tuple[AnyCallee, ...] = ()
+    partitioners: tuple[xla.Partitioner, ...] = ()
     constants: HiddenArguments = NO_ARGUMENTS
     storage: Storage = EMBEDDED
     is_folded: bool = False
@@ -85,8 +87,8 @@ class Origin(NamedTuple):
 
     @property
     def calls(self) -> xla.HostCalls:
-        """The Python functions that the running program calls."""
-        return host_calls(self.callees)
+        """The Python functions that the running program and its compiler call."""
+        return host_calls(self.callees)._replace(partitioners=self.partitioners)
 
     def countable(self, module: Any, *, stacks: bool = False) -> Any:
         """Return a module of the same program to count its cost from.
@@ -140,7 +142,7 @@ def lower(
         program, outlined = _with_blocks(program)
     else:
         program = without_blocks(program)
-    module, has_own, callees = lowering.lower_with_forms(program, entry, platform)
+    module, has_own, callees, partitioners = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
     if is_for_one_cpu and (has_own or may_have_loops(program)):
@@ -155,6 +157,7 @@ def lower(
         has_forms,
         is_shared,
         callees,
+        partitioners,
         hidden,
         storage,
         is_folded,

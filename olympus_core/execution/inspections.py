@@ -64,12 +64,14 @@ class Inspected(NamedTuple):
                 return xla.compile(self.module, target, options, grid, calls=calls)
         watch = xla.Watch()
         # a module for this compilation only, with the addresses of the callbacks
-        module = self._lowered(target, lambda *what: watch.config(what))
+        lowered = self._lowered(target, lambda *what: watch.config(what))
+        if calls is not None:
+            calls = calls._replace(partitioners=lowered.partitioners)
         with _reporting(lambda: _seen(watch, grid, like)):
-            return xla.compile(module, target, options, grid, watch, calls)
+            return xla.compile(lowered.module, target, options, grid, watch, calls)
 
-    def _lowered(self, target: xla.Target, watch: Watching) -> Any:
-        return lowering.lower_module(self.program, self.entry, xla.platform_of(target), watch)
+    def _lowered(self, target: xla.Target, watch: Watching) -> lowering.LoweredModule:
+        return lowering.lower_with_forms(self.program, self.entry, xla.platform_of(target), watch)
 
     def _whole(
         self, target: xla.Target, grid: Sequence[xla.Device] | None, like: Sequence[Sharding]

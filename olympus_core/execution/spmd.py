@@ -339,7 +339,7 @@ def partitioned(entry: EntryAttributes, program: Olympuspr, where: Placement) ->
                 sharding.check_shape(aval.shape, f"{what} {i + 1} of '{entry.name}', an array")
     # otherwise the compiler chooses the result that takes a donated buffer
     aliases = {i: j for i, j in entry.aliases.items() if _is_same_part(entry, program, i, j)}
-    return entry._replace(num_partitions=where.num_devices, aliases=aliases)
+    return entry._replace(num_partitions=where.num_devices, aliases=aliases, meshes=where.meshes)
 
 
 def _is_same_part(entry: EntryAttributes, program: Olympuspr, argument: int, result: int) -> bool:

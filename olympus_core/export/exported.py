@@ -35,7 +35,7 @@ from olympus_core.control.custom_vjp import custom_vjp
 from olympus_core.export import container
 from olympus_core.export.checks import DisabledSafetyCheck, check_calls
 from olympus_core.export.trees import tree_data, tree_of
-from olympus_core.ir.effects import calls_python
+from olympus_core.ir.effects import calls_python, is_partitioned_by_python
 from olympus_core.ir.primitive import Avals
 from olympus_core.library.device import default_backend
 from olympus_core.mlir import bindings as mlir
@@ -416,6 +416,13 @@ def _exported(
     )
     assert bare.solution is not None  # it raises an error for a variable that cannot be solved
     lowered = list(_lowered(traced, platforms))
+    if lowered[0].num_devices > 1 and is_partitioned_by_python(traced.olympuspr):
+        raise UnsupportedError(
+            f"'{traced.fun_name}' has operations that Python functions partition, by "
+            "custom_partitioning, and serialization of host_callbacks is not yet implemented: an "
+            "exported program is compiled without them",
+            hint="export it for one device, or call the function without custom_partitioning",
+        )
     for one in lowered:
         check_calls(one.module, checks)
     modules = {str(one.module): one.bytecode() for one in lowered}

@@ -61,6 +61,13 @@ def calls_python(program: Olympuspr) -> bool:
     return own or any(map(calls_python, _nested(program)))
 
 
+@once_per_program
+def is_partitioned_by_python(program: Olympuspr) -> bool:
+    """Return True if the compiler for several devices calls Python functions to partition it."""
+    own = any(e.primitive.is_partitioned for e in program.eqns)
+    return own or any(map(is_partitioned_by_python, _nested(program)))
+
+
 def _nested(program: Olympuspr) -> Iterator[Olympuspr]:
     for eqn in program.eqns:
         if eqn.primitive.has_programs:

@@ -209,6 +209,8 @@ class Primitive:
     is_io: ClassVar[bool] = False
     #: the running program calls a Python function of its parameters
     is_host_call: ClassVar[bool] = False
+    #: the compiler for several devices calls a Python function of its parameters, to partition it
+    is_partitioned: ClassVar[bool] = False
     #: a sum of products: a dot in the policies of `checkpoint`
     is_product: ClassVar[bool] = False
     #: a product whose compiled form reads each operand in an order of its own

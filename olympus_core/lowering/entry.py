@@ -16,6 +16,7 @@ from olympus_core.ir.trace import Axes
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import MeshTable
 from olympus_core.placement.layout import Layout, layout_mode
+from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.sharding import Sharding
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class EntryAttributes(NamedTuple):
     #: the shardings of arguments and results of a program of several devices; None leaves one open
     in_shardings: Sequence[Sharding | None] = ()
     out_shardings: Sequence[Sharding | None] = ()
+    meshes: Sequence[AnyMesh] = ()  # of all shardings in a program of several devices
     constants: Sequence[str] = ()  # the SHA-256 of each of the first arguments, if known
 
 

@@ -21,7 +21,7 @@ from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dimensions.solving import solved
 from olympus_core.base.errors import LoweringError, TraceError
 from olympus_core.ir.dce_cse import simplify
-from olympus_core.ir.effects import calls_python
+from olympus_core.ir.effects import calls_python, is_partitioned_by_python
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.ir.trace import Axes, using_trace
 from olympus_core.ir.tracer import Tracer
@@ -207,6 +207,25 @@ class LoweringContext:
     def host_function(self, callee: Hashable) -> int:
         """Return the index of a Python function that the module calls."""
         return self.module.host_functions.setdefault(callee, len(self.module.host_functions))
+
+    def partitioned_call(
+        self, partitioner: Hashable, operands: Sequence[ir.Value], rule: ir.Attribute | None
+    ) -> list[ir.Value]:
+        """Emit an operation that the compiler partitions by an `xla.Partitioner`.
+
+        `rule` is the attribute of its sharding rule. Costs are counted from the primitive.
+        """
+        self.mark_form()
+        index = self.module.partitioners.setdefault(partitioner, len(self.module.partitioners))
+        attributes = {
+            "call_target_name": mlir.string_attr(xla.PARTITIONED_CALL),
+            "api_version": mlir.i32_attr(2),
+            "backend_config": mlir.string_attr(str(index)),
+        }
+        if rule is not None:
+            attributes["sdy.sharding_rule"] = rule
+        types = [mlir.tensor_type(a) for a in self.avals_out]
+        return list(mlir.op("stablehlo.custom_call", types, operands, attributes).results)
 
     def host_call(
         self,
@@ -476,7 +495,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 def _function_for(module: ModuleState, program: Olympuspr, name: str, is_outlined: bool) -> str:
     # the fingerprint counts functions by their names, and effects are functions
-    is_own = program.effects or calls_python(program)
+    is_own = program.effects or calls_python(program) or is_partitioned_by_python(program)
     structure = program if is_own else fingerprint(program)
     marked = tuple(_undecided_in(module, program)) if module.undecided else ()
     key = name, structure, (module.axes, module.manual, marked)

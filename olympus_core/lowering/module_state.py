@@ -62,6 +62,8 @@ class ModuleState:
         #: the symbol of a program, by its name, its structure and the axes that it is emitted under
         self.functions: dict[tuple[str, Any, Any], str] = {}
         self.host_functions: dict[Any, int] = {}  # the index of each Python function that is called
+        self.partitioners: dict[Any, int] = {}  # and of each that partitions an operation
+        self.entry_meshes = entry.meshes
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by its arguments
         self.copied: dict[Any, Any] = {}  # the functions of other modules, by their programs
         #: by the key of the location, with the callers, whose identity is part of the key

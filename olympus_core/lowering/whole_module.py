@@ -15,7 +15,7 @@ from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.module import emit_function, emit_function_of
 from olympus_core.lowering.module_functions import put_first
-from olympus_core.lowering.module_state import ModuleState, Watching, symbol_of
+from olympus_core.lowering.module_state import Manual, ModuleState, Watching, symbol_of
 from olympus_core.lowering.ordering import with_order
 from olympus_core.mlir import bindings as mlir
 
@@ -23,29 +23,35 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
 
-def lower_module(
-    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
-) -> ir.Module:
+def lower_module(program: Olympuspr, entry: EntryAttributes, platform: str = "cpu") -> ir.Module:
     """Return the StableHLO module whose `main` is `program`: see `lower_with_forms`."""
-    return lower_with_forms(program, entry, platform, watch).module
+    return lower_with_forms(program, entry, platform).module
 
 
 class LoweredModule(NamedTuple):
     """A StableHLO module, and facts that it does not contain.
 
     `has_forms` is True if it has primitives in special forms for its target. `callees` are the
-    Python functions that it calls, in the order of their indices.
+    Python functions that it calls, and `partitioners` the partitioners of its operations, in the
+    order of their indices.
     """
 
     module: Any
     has_forms: bool
     callees: tuple[Any, ...]
+    partitioners: tuple[Any, ...]
 
 
 def lower_with_forms(
-    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
+    program: Olympuspr,
+    entry: EntryAttributes,
+    platform: str = "cpu",
+    watch: Watching | None = None,
+    manual: Manual | None = None,
 ) -> LoweredModule:
     """Return the StableHLO module whose `main` is `program`, and facts about it.
+
+    With `manual`, `main` is the body of a `shard_map` over all axes of its mesh.
 
     It has the inspections of the program only with a `watch`, and contains addresses of the process
     if the watch returns bytes. Such a module is the result of lowering without a watch.
@@ -62,9 +68,10 @@ def lower_with_forms(
         )
     program = with_order(program)
     # the compiler drops values that only an effect reads
-    agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
+    mesh = None if manual is None else manual.mesh
+    agreement = Agreement(platform, entry.num_partitions, mesh, refuses=watch is None)
     if entry.num_partitions > 1:
-        agreement.follow(program, [frozenset()] * len(program.invars))
+        agreement.follow(program, [agreement.several] * len(program.invars))
     with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         mlir_module = ir.Module.create()
@@ -73,13 +80,16 @@ def lower_with_forms(
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             mlir_module.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
         module = ModuleState(platform, entry, watch)
+        if manual is not None:
+            module.axes, module.manual = manual.mesh.shape_tuple, manual
         module.undecided = agreement.undecided
         module.body, module.names["main"] = mlir_module.body, 1
         function = emit_function(module, program, "main", private=False)
         put_first(mlir_module, function)
         annotate(function, program, entry, module.meshes)
         module.meshes.declare(mlir_module.body)
-        return LoweredModule(mlir_module, module.has_forms, tuple(module.host_functions))
+        functions = tuple(module.host_functions), tuple(module.partitioners)
+        return LoweredModule(mlir_module, module.has_forms, *functions)
 
 
 def lower_function(

@@ -25,7 +25,7 @@ from olympus_core.base.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import chlo, func
+    from jaxlib.mlir.dialects import chlo, func, sdy
     from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "parsed",
     "portable",
     "readable",
+    "sdy",
     "tensor_type",
     "without_locations",
 ]
@@ -63,6 +64,7 @@ _MODULES = {
     "hlo": "jaxlib.mlir._mlir_libs._stablehlo",
     "chlo": "jaxlib.mlir._mlir_libs._chlo",
     "func": "jaxlib.mlir.dialects.func",
+    "sdy": "jaxlib.mlir._mlir_libs._sdy",
 }
 
 

@@ -167,6 +167,18 @@ class Lowered(Stage):
         return () if self._origin is None else self._origin.callees
 
     @property
+    def partitioners(self) -> tuple[str, ...]:
+        """The names of the Python functions by which the compiler partitions operations.
+
+        Each is `module:name`, with the SHA-256 of its code, as 64 hexadecimal digits: on several
+        devices, its result can change the executable although the StableHLO is the same.
+
+        >>> jit(f).lower(x).partitioners
+        ()
+        """
+        return () if self._origin is None else tuple(map(str, self._origin.partitioners))
+
+    @property
     def callbacks(self) -> tuple[str, ...]:
         """The names of the Python functions that the running program calls, as `module:name`.
 

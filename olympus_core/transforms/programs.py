@@ -41,7 +41,7 @@ def _cached(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return functools.wraps(function)(wrapped)
 
 
-def _closed(program: Olympuspr) -> Olympuspr:
+def closed(program: Olympuspr) -> Olympuspr:
     """Return the program with the arrays it closes over, from a rule, as constant equations."""
     if not program.consts:
         return program
@@ -82,7 +82,7 @@ def jvp_program(
 
     tangents = [tangent_aval(a) for a, n in zip(program.in_avals, nonzero, strict=True) if n]
     result = stage(dual, [*program.in_avals, *tangents])
-    return _closed(result), tuple(has_tangent)
+    return closed(result), tuple(has_tangent)
 
 
 def _apply(program: Olympuspr, *args: Any) -> list[Any]:
@@ -126,7 +126,7 @@ def batch_program(
         a if d is None else a.with_axis(d, batched.size, batched.entry)
         for a, d in zip(program.in_avals, dims, strict=True)
     ]
-    return BatchedProgram(_closed(stage(mapped, avals)), tuple(out_dims))
+    return BatchedProgram(closed(stage(mapped, avals)), tuple(out_dims))
 
 
 class SplitProgram(NamedTuple):
@@ -185,7 +185,7 @@ def split_program(
     known_part = known_trace.program([*known_outs, *residuals])
     known_trace.alive = unknown_trace.alive = False
     return SplitProgram(
-        _closed(known_part), hoist_consts(unknown_part)[0], is_unknown, len(residuals)
+        closed(known_part), hoist_consts(unknown_part)[0], is_unknown, len(residuals)
     )
 
 
@@ -200,7 +200,7 @@ def permute(program: Olympuspr, ins: Sequence[int], outs: Sequence[int]) -> Olym
 
 def staged(fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Olympuspr:
     """Return the program of a function that closes over no traced value."""
-    return _closed(stage(fun, avals))
+    return closed(stage(fun, avals))
 
 
 def transposed_program(
@@ -227,4 +227,4 @@ def _transposed(
 
     values = [a for a, u in zip(program.in_avals, linear, strict=True) if not u]
     cotangents = [cotangent_aval(a) for a, g in zip(program.out_avals, nonzero, strict=True) if g]
-    return _closed(stage(nonzero_cotangents, [*values, *cotangents])), tuple(has_cotangent)
+    return closed(stage(nonzero_cotangents, [*values, *cotangents])), tuple(has_cotangent)

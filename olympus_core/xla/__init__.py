@@ -97,6 +97,12 @@ from olympus_core.xla.runtime.partitioned import (
     sharding_like,
     tiling_of,
 )
+from olympus_core.xla.runtime.partitioners import (
+    PARTITIONED_CALL,
+    Partitioned,
+    Partitioner,
+    Whole,
+)
 from olympus_core.xla.runtime.plugins import loaded as loaded_plugins
 from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.runtime.targets import (
@@ -148,6 +154,7 @@ __all__ = [
     "BACKENDS",
     "MOST_DEVICES",
     "NOINLINE_ATTRIBUTE",
+    "PARTITIONED_CALL",
     "AnyModel",
     "AnyTopology",
     "BackendStatus",
@@ -165,6 +172,8 @@ __all__ = [
     "Missed",
     "Optimize",
     "Options",
+    "Partitioned",
+    "Partitioner",
     "Rates",
     "SerializedShardings",
     "Target",
@@ -172,6 +181,7 @@ __all__ = [
     "Torus",
     "TpuModel",
     "Watch",
+    "Whole",
     "absent_target",
     "assembled",
     "assembled_on",

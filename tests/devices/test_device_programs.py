@@ -16,7 +16,10 @@ from tests.devices.device_programs import PROGRAMS, Program, host
 from tests.devices.layout_programs import LAYOUT_PROGRAMS
 from tests.devices.memory_programs import MEMORY_PROGRAMS
 from tests.devices.mesh_programs import MESH_PROGRAMS
+from tests.devices.partitioning_programs import PARTITIONING_PROGRAMS
 from tests.devices.test_explicit_shardings import ORACLE, OURS
+
+EVERY = [*PROGRAMS, *MEMORY_PROGRAMS, *LAYOUT_PROGRAMS, *MESH_PROGRAMS, *PARTITIONING_PROGRAMS]
 
 
 def described(p: Any, value: Any) -> Any:
@@ -41,7 +44,7 @@ def outcome(p: Any, program: Program) -> Any:
 
 @pytest.mark.parametrize(
     "program",
-    [*PROGRAMS, *MEMORY_PROGRAMS, *LAYOUT_PROGRAMS, *MESH_PROGRAMS],
+    EVERY,
     ids=lambda program: program.name,
 )
 def test_results_and_errors_are_those_of_jax(program: Program) -> None:
@@ -93,7 +96,7 @@ def test_checks_on_devices_in_loops_and_branches() -> None:
 
 
 def test_names_of_programs_are_distinct() -> None:
-    for programs in ([*PROGRAMS, *MEMORY_PROGRAMS, *LAYOUT_PROGRAMS, *MESH_PROGRAMS], CHECKS):
+    for programs in (EVERY, CHECKS):
         assert len({program.name for program in programs}) == len(programs)
     assert OURS.m is olympus
     assert ORACLE.m is jax

@@ -179,9 +179,10 @@ class Compiling:
 def _can_be_stored(unit: Unit) -> bool:
     """Return True if a stored result has all effects of the compilation of a unit.
 
-    The functions of the user that inspect a program are called by its compilation only.
+    The functions of the user that inspect a program are called by its compilation only. Functions
+    that partition its operations may call others, which no key has.
     """
-    return not unit.lowered.has_inspections
+    return not unit.lowered.has_inspections and not unit.lowered.partitioners
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from olympus_core.xla.runtime.executable_cache import (
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
 from olympus_core.xla.runtime.host_calls import HostCalls
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
+from olympus_core.xla.runtime.partitioners import BOUND_CALL, partitioning
 from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
@@ -60,7 +61,8 @@ def compile(
 
     `grid` are the devices that run it, one for each partition; by default the first device of the
     target. `watch` receives the shardings that the module inspects. `calls` are the
-    Python functions that it calls: without them it is compiled, and cannot run.
+    Python functions that it calls: without them it is compiled, and cannot run. With them are the
+    partitioners that the compiler calls.
 
     With `reuses_context` XLA reads a module for the CPU in the MLIR context of this process. By
     default it makes a context for each module, which takes 2 ms. No other thread may use the
@@ -72,7 +74,8 @@ def compile(
     Raises:
       UsageError: an option is not allowed, or has an invalid value.
       CompileError: the compiler fails; the message is the compiler's.
-      BackendError: the backend is not available; the message has the install line.
+      BackendError: the backend is not available; the message has the install line. Or its compiler
+        calls no functions to partition operations.
       ShardingError: some devices may not reach a collective that the compiler inserts.
 
     Example:
@@ -83,8 +86,10 @@ def compile(
     options = checked_options(options)
     if target.backend == "cpu":
         options = {**_CPU_OPTIONS, **product_options(module, program), **options}
+    partitioners = () if calls is None else calls.partitioners
     calls = _known(calls, program)
-    executable = _compiled_for(program, target, options, grid, watch, calls, reuses_context)
+    with partitioning(program, partitioners, grid) as bound:
+        executable = _compiled_for(bound, target, options, grid, watch, calls, reuses_context)
     if DIFFERS.encode() in program:
         check_collectives_reached(executable.hlo_module(), target.backend == "cpu")
     return executable
@@ -126,7 +131,9 @@ def _compile_and_load(
     client = grid[0].client
     devices_of_it = _jax.DeviceList(grid)
     if calls is None or not calls.functions:
-        folder = cache_folder() if watch is None else None
+        # the content of a module with addresses, or with keys of functions, is not all of it
+        is_whole = watch is None and BOUND_CALL not in program
+        folder = cache_folder() if is_whole else None
         key = cache_key(program, target, options, grid) if folder else ""
         if folder and (known := _from_cache(folder, key, target, grid)):
             return known

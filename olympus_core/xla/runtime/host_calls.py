@@ -11,18 +11,21 @@ from olympus_core.base.context import state
 from olympus_core.base.errors import UsageError
 from olympus_core.xla.bindings import JaxRuntimeError
 from olympus_core.xla.messages import execution_error
+from olympus_core.xla.runtime.partitioners import Partitioner
 
 
 class HostCalls(NamedTuple):
     """The functions that a program calls, in the order of its indices.
 
     They take and return NumPy arrays. `has_effects` is False if all are pure, and `is_ordered` is
-    True if the order of the program's effects and those of other programs matters.
+    True if the order of the program's effects and those of other programs matters. `partitioners`
+    are called by the compiler, to partition operations.
     """
 
     functions: tuple[Callable[..., Any], ...] = ()
     has_effects: bool = False
     is_ordered: bool = False
+    partitioners: tuple[Partitioner, ...] = ()
 
 
 #: a program that starts after so many others with effects waits for these

@@ -7,6 +7,7 @@ programs are compiled for without hardware.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from olympus_core.xla.targets.targets import Target
 from olympus_runtime.messages import clean
 
 _lock = threading.Lock()
-#: the interface of each library that was loaded here, by the platform
+#: the interface of each loaded library, by the platform
 loaded: dict[str, Any] = {}
 
 
@@ -62,15 +63,26 @@ class Plugin:
         """
         what = f"the {self.backend.upper()} compiler's library cannot be loaded"
         with _lock, as_backend_error(what, self.install):
-            if _jax.pjrt_plugin_loaded(self.platform) and _jax.pjrt_plugin_initialized(
-                self.platform
-            ):
-                return
+            if _jax.pjrt_plugin_loaded(self.platform):
+                if self.platform not in loaded:
+                    loaded[self.platform] = _interface(self.path())
+                if _jax.pjrt_plugin_initialized(self.platform):
+                    return
             with self.environment():
                 if not _jax.pjrt_plugin_loaded(self.platform):
                     loaded[self.platform] = _jax.load_pjrt_plugin(self.platform, self.path(), None)
                 if not _jax.pjrt_plugin_initialized(self.platform):
                     _jax.initialize_pjrt_plugin(self.platform)
+
+
+def _interface(path: str) -> Any:
+    """Return the interface of a library that jax has loaded, in the form of the runtime."""
+    library = ctypes.CDLL(path)
+    library.GetPjrtApi.restype = ctypes.c_void_p
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype = ctypes.py_object
+    capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return capsule(library.GetPjrtApi(), b"pjrt_c_api", None)
 
 
 def installed(package: str) -> str | None:
