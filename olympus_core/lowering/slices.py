@@ -30,6 +30,8 @@ _PRODUCTS = frozenset(["stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_
 _VIEWS = frozenset(
     f"stablehlo.{name}" for name in ("convert", "reshape", "slice", "transpose", "broadcast_in_dim")
 )
+#: primitives that are lowered to slices, one for each result
+_SLICES = frozenset(["slice", "unstack"])
 _LEAST = 2  # slices of one type for which one kernel is a gain
 
 
@@ -60,7 +62,7 @@ def may_share_slices(program: Olympuspr) -> bool:
 
     It is cheaper than the search of the module, which loads the classes of all operations.
     """
-    slices = sum(e.primitive.name == "slice" for e in program.eqns)
+    slices = sum(len(e.outputs) for e in program.eqns if e.primitive.name in _SLICES)
     nested = [p for e in program.eqns if e.primitive.has_programs for p in sub_programs(e)]
     return slices >= _LEAST or any(map(may_share_slices, nested))
 

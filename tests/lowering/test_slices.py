@@ -108,9 +108,16 @@ def own_chain(x: Any, weights: Any) -> Any:
     return x
 
 
-def test_own_programs_for_the_cpu_have_them() -> None:
+def own_iteration(x: Any, weights: Any) -> Any:
+    for w in weights:
+        x = ox.numpy.tanh(x @ w)
+    return x
+
+
+@pytest.mark.parametrize("fun", [own_chain, own_iteration])
+def test_own_programs_for_the_cpu_have_them(fun: Callable[..., Any]) -> None:
     args = np.asarray(drawn(4, 16)), np.asarray(drawn(6, 16, 16))
-    traced = ox.jit(own_chain).trace(*args)
+    traced = ox.jit(fun).trace(*args)
     lowered, for_gpu = traced.lower(), traced.lower(lowering_platforms="gpu")
     assert lowered.as_text().count("stablehlo.dynamic_slice") == 6
     assert "dynamic_slice" not in for_gpu.as_text()
