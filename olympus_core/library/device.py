@@ -39,6 +39,7 @@ from olympus_core.primitives.sharding import (
     transferred,
 )
 from olympus_core.transforms import staging
+from olympus_core.transforms.data import is_float0
 from olympus_runtime.version import __version__
 
 _T = TypeVar("_T")
@@ -319,8 +320,10 @@ def check_keys(caller: str, what: str, x: Any, shardings: Any) -> None:
             sharding.tiling_of(key.shape, f"an array {key.aval.long_name()}")
 
 
-def _put(value: Any, where: Any, semantics: ArrayCopySemantics) -> DeviceArray:
+def _put(value: Any, where: Any, semantics: ArrayCopySemantics) -> Any:
     """Return an array at a place, for None on its own devices or the default one."""
+    if is_float0(value):  # the tangent of an integer has no data
+        return value
     x = value
     if where is None or isinstance(where, MemorySpace):
         x = value if isinstance(value, DeviceArray) else on_default_device(put_array(value))

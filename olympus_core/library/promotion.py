@@ -37,8 +37,19 @@ _SCALARS: dict[str, Any] = {"b": bool, "u": int, "i": int, "f": float, "c": comp
 
 
 def check_arrays(name: str, *xs: Any) -> None:
-    """Raise DTypeError unless every operand of function `name` is an array or a scalar."""
+    """Raise DTypeError unless every operand of function `name` is an array or a scalar.
+
+    A float0 array, the tangent of an integer, is the operand of no function.
+    """
     for i, x in enumerate(xs):
+        if x.__class__ is np.ndarray and x.dtype.kind == "V" and x.dtype == dtypes.float0:
+            raise DTypeError(
+                f"Called {name} with a float0 array. float0s do not support any operations by "
+                "design because they are not compatible with non-trivial vector spaces. No "
+                "implicit dtype conversion is done. You can use np.zeros_like(arr, dtype=np.float) "
+                "to cast a float0 array to a regular zeros array.",
+                hint="a float0 array is the gradient with respect to an integer argument",
+            )
         if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
             if hasattr(x, "__jax_array__"):
                 continue

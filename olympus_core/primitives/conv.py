@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.axis_orders import (
     Order,
@@ -53,6 +53,10 @@ Params = dict[str, Any]
 _WIDE_GROUP = 8
 
 
+#: the kinds that the dtype of a sum of products may have, by the kind of its operands
+_SUMS = {"b": "buifc", "u": "uif", "i": "if", "f": "f", "c": "c"}
+
+
 class ConvDimensionNumbers(NamedTuple):
     """The axes of each array: (batch, feature, space...) of lhs and of the result, and (output
     feature, input feature, space...) of the kernel."""
@@ -85,6 +89,11 @@ class Convolution(SingleResult):
         for axis, n in zip(numbers.out_spec, sizes, strict=True):
             shape[axis] = n
         dtype = product_dtype(lhs.dtype, rhs.dtype, params["preferred_element_type"])
+        if dtypes.kind(dtype) not in _SUMS[dtypes.kind(lhs.dtype)]:
+            raise DTypeError(
+                "Input type is incompatible with `preferred_element_type`, which is "
+                f"{dtypes.long_name(dtype)} for operands of {dtypes.long_name(lhs.dtype)}"
+            )
         return shaped(tuple(shape), dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
 
     def sharding_rule(

@@ -28,7 +28,7 @@ from olympus_core.primitives.elementwise.base import (
     to_dtype,
     zeros_like,
 )
-from olympus_core.primitives.elementwise.logic import emit_compare, ne_p
+from olympus_core.primitives.elementwise.logic import emit_compare, emit_extremum, ne_p
 from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.reduction import (
     Reduction,
@@ -263,11 +263,22 @@ def _log_sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
     If the sum is infinite, each infinite element so far has the weight 1, and others have 0.
     """
     before = shifted(out, axis, -1 if reverse else 1, -np.inf)
-    out = op.select_n(op.eq(out, elementwise_constant(out, -np.inf)), out, zeros_like(out))
-    greatest = elementwise_constant(out, dtypes.finfo(get_aval(out).dtype).max)
-    before, out, x = (op.min(v, greatest) for v in (before, out, x))
+    size = _real_part(out)
+    out = op.select_n(op.eq(size, elementwise_constant(size, -np.inf)), out, zeros_like(out))
+    before, out, x = (_without_infinity(v) for v in (before, out, x))
     decay, weight = op.exp(op.sub(before, out)), op.exp(op.sub(x, out))
     return _recurrence(decay, op.mul(t, weight), axis, reverse)
+
+
+def _real_part(x: Any) -> Any:
+    return op.real(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
+
+
+def _without_infinity(x: Any) -> Any:
+    """Return `x`, whose real part is at most the greatest number of its dtype."""
+    real = _real_part(x)
+    bounded = op.min(real, elementwise_constant(real, dtypes.finfo(get_aval(real).dtype).max))
+    return bounded if real is x else op.complex(bounded, op.imag(x))
 
 
 def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
@@ -287,8 +298,15 @@ def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     return b
 
 
+def _log_of_zero(dtype: DType) -> Any:
+    """Return minus infinity, or the least number of a dtype without infinities."""
+    return -np.inf if dtypes.kind(dtype) == "c" else lowest(dtype)
+
+
 def _log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:
     """Emit log(exp x + exp y) = max + log1p(exp(-|x - y|)); x + y if x - y is NaN (infinities)."""
+    if dtypes.kind(aval.dtype) == "c":
+        return _complex_log_add_exp(aval, x, y)
     greater = mlir.op1("stablehlo.maximum", aval, (x, y))
     delta = mlir.op1("stablehlo.subtract", aval, (x, y))
     is_nan = emit_compare(ne_p, aval, delta, delta)
@@ -300,8 +318,29 @@ def _log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:
     return mlir.op1("stablehlo.select", aval, (is_nan, plain, total))
 
 
+def _complex_log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:
+    """Emit log(exp x + exp y), whose imaginary part is in [-pi, pi)."""
+    part = aval.update(dtype=dtypes.to_real(aval.dtype))
+    greater = emit_extremum("stablehlo.maximum", aval, x, y)
+    lesser = emit_extremum("stablehlo.minimum", aval, x, y)
+    delta = mlir.op1("stablehlo.subtract", aval, (lesser, greater))
+    is_nan = emit_compare(ne_p, aval, delta, delta)
+    small = mlir.op1("stablehlo.exponential", aval, (delta,))
+    tail = mlir.op1("stablehlo.log_plus_one", aval, (small,))
+    total = mlir.op1("stablehlo.add", aval, (greater, tail))
+    real, angle = (mlir.op1(f"stablehlo.{name}", part, (total,)) for name in ("real", "imag"))
+    turn = mlir.full(part, 2 * math.pi)
+    above = mlir.op1("stablehlo.add", part, (angle, mlir.full(part, math.pi)))
+    turns = mlir.op1("stablehlo.floor", part, (mlir.op1("stablehlo.divide", part, (above, turn)),))
+    excess = mlir.op1("stablehlo.multiply", part, (turns, turn))
+    angle = mlir.op1("stablehlo.subtract", part, (angle, excess))
+    total = mlir.op1("stablehlo.complex", aval, (real, angle))
+    plain = mlir.op1("stablehlo.add", aval, (x, y))
+    return mlir.op1("stablehlo.select", aval, (is_nan, plain, total))
+
+
 cumsum_p = _of("cumsum", reduce_sum_p, _sum_tangent)
 cumprod_p = _of("cumprod", reduce_prod_p, _product_tangent)
 cummax_p = _of("cummax", reduce_max_p, _extremum_tangent)
 cummin_p = _of("cummin", reduce_min_p, _extremum_tangent)
-cumlogsumexp_p = Cumulative("cumlogsumexp", "f", _log_add_exp, lowest, _log_sum_tangent)
+cumlogsumexp_p = Cumulative("cumlogsumexp", "fc", _log_add_exp, _log_of_zero, _log_sum_tangent)

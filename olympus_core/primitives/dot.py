@@ -116,7 +116,8 @@ class DotGeneral(SingleResult):
         if dy is not None:
             part = self.bind(x, dy, **params)
             total = part if total is None else op.add_any(total, part)
-        return self.bind(x, y, **params), total
+        out = self.bind(x, y, **params)
+        return out, total if dtypes.kind(get_aval(out).dtype) in "fc" else None
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, y = operands
@@ -275,15 +276,11 @@ def _check_side(
         )
 
 
-#: the kinds that the dtype of a sum of products may have, by the kind of its operands
-_SUMS = {"b": "buif", "u": "uif", "i": "if", "f": "f", "c": "c"}
-
-
 @functools.cache
 def product_dtype(lhs: DType, rhs: DType, preferred: DType | None) -> DType:
     """Return the dtype of sums of products: `preferred`, or the wider of the two dtypes.
 
-    Raise DTypeError if `preferred` cannot represent the sums.
+    Raise DTypeError if `preferred` is narrower than integers or complex numbers.
     """
     if lhs != rhs and _range_of(lhs) == _range_of(rhs):
         raise DTypeError(
@@ -293,13 +290,18 @@ def product_dtype(lhs: DType, rhs: DType, preferred: DType | None) -> DType:
     wide = max(lhs, rhs, key=_range_of)
     if preferred is None or preferred == wide:
         return wide
-    narrow = dtypes.kind(wide) in "ui" and preferred.itemsize < wide.itemsize
-    if narrow or dtypes.kind(preferred) not in _SUMS[dtypes.kind(wide)]:
+    if dtypes.kind(wide) != "f" and _bits(preferred) < _bits(wide):
         raise DTypeError(
-            f"preferred_element_type {dtypes.long_name(preferred)} cannot hold sums of products "
-            f"of {dtypes.long_name(lhs)} and {dtypes.long_name(rhs)}"
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {dtypes.long_name(preferred)} for result type of "
+            f"{dtypes.long_name(wide)}"
         )
     return preferred
+
+
+def _bits(dtype: DType) -> int:
+    """Return the width of a number, or of a part of a complex one."""
+    return int(_range_of(dtype)[3])
 
 
 def _range_of(dtype: DType) -> tuple[Any, ...]:

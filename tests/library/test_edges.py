@@ -65,9 +65,21 @@ def test_cov_of_nothing_and_with_boolean_weights() -> None:
         row("complex", lambda n: n.cov(np.zeros((2, 0), np.complex64))),
         row("corrcoef", lambda n: n.corrcoef(np.zeros((2, 0), F32))),
         row("boolean weights", lambda n, x, m: n.cov(x, aweights=m), x, mask),
+        row("dtypes", lambda n, x: n.cov(x.astype("int8"), x.astype("bfloat16")), x, rtol=1e-2),
     ])  # fmt: skip
     with pytest.raises(TypeError, match="fweights"):
         xp.cov(x, fweights=mask)
+
+
+def test_dtypes_of_mixed_integers_in_x64_mode() -> None:
+    x = np.arange(6).reshape(2, 3)
+    with ox.enable_x64(True), jax.enable_x64(True):
+        for call in (
+            lambda n: n.cov(x.astype("int8"), x),
+            lambda n: n.corrcoef(x.astype("uint32"), x.astype("int32")),
+            lambda n: n.argpartition(x, 1),
+        ):
+            assert call(xp).dtype == call(jax.numpy).dtype
 
 
 def test_grids_of_nothing() -> None:

@@ -61,6 +61,41 @@ def gradients(m: Any, name: str, lhs: Any, rhs: Any, sizes: Any) -> Any:
     return PACKAGES[m].grad(total, (0, 1))(lhs, rhs)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "preferred"),
+    [
+        *[("int8", kind) for kind in ("uint32", "float32", "complex64")],
+        *[("float32", kind) for kind in ("int32", "float16", "complex64")],
+    ],
+)
+def test_preferred_dtypes_of_another_kind(dtype: str, preferred: str) -> None:
+    x = np.round(3 * floats(4, 4)).astype(dtype)
+    got, want = (m.lax.dot(x, x, preferred_element_type=np.dtype(preferred)) for m in (ox, jax))
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+def test_gradients_through_preferred_dtypes_of_another_kind() -> None:
+    def gradient(m: Any, preferred: str) -> Any:
+        def total(x: Any) -> Any:
+            product = m.lax.dot(x, x, preferred_element_type=np.dtype(preferred))
+            return m.numpy.real(product * 2).sum().astype("float32")
+
+        return m.grad(total)(np.arange(4, dtype=np.float32).reshape(2, 2))
+
+    np.testing.assert_allclose(gradient(ox, "complex64"), gradient(jax, "complex64"))
+    assert not np.asarray(gradient(ox, "int32")).any()
+
+
+def test_preferred_dtypes_that_are_narrower_are_refused() -> None:
+    x = np.ones((2, 2), np.int32)
+    for m in (ox, jax):
+        with pytest.raises(TypeError, match="must not be narrower than the original type, got pre"):
+            m.lax.dot(x, x, preferred_element_type=np.dtype("int8"))
+        with pytest.raises(TypeError, match="Input type is incompatible with `preferred_element_t"):
+            m.lax.conv(x[None, None], x[None, None], (1, 1), "SAME", None, np.dtype("complex64"))
+
+
 def test_ragged_products() -> None:
     rows = [
         row(name, lambda m, *xs, name=name: general(m, name, *xs), *args[:3], rtol=1e-5, atol=1e-5)

@@ -178,7 +178,7 @@ CASES: list[Case] = [
     *_cumulative("cumprod", NUMBERS, 0),
     *_cumulative("cummax", ORDERED[:-1], 0),
     *_cumulative("cummin", ORDERED[:-1], 0),
-    *_cumulative("cumlogsumexp", ("float32",), 0),
+    *_cumulative("cumlogsumexp", ("float32", "complex64"), 0),
     *_windows("reduce_window_sum", "add", 0, ("float32", "int32")),
     *_windows("reduce_window_max", "max", -np.inf, ("float32",)),
     *_windows("reduce_window_min", "min", np.inf, ("float32",)),

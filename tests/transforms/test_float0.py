@@ -63,6 +63,16 @@ CASES = {
     "jacrev of integers": lambda ox: ox.jit(ox.jacrev(lambda x, y: x * y, (0, 1), allow_int=True))(
         np.arange(2), VECTOR[:2]
     ),
+    "created": lambda ox: (
+        [getattr(ox.numpy, name)((2, 3), dtype=F0) for name in ("zeros", "ones", "empty")]
+        + [ox.numpy.full((2,), 1, F0), ox.numpy.zeros_like(VECTOR, F0)]
+    ),
+    "as an array": lambda ox: [
+        ox.numpy.asarray(np.zeros(2, F0)),
+        ox.numpy.zeros_like(np.zeros(2, F0)),
+        ox.numpy.zeros_like(np.zeros(2, F0), "float32"),
+        ox.device_put(np.zeros(2, F0)),
+    ],
     "eval_shape": lambda ox: ox.tree.map(
         lambda s: np.zeros(s.shape, s.dtype), ox.eval_shape(lambda x: compared(ox, x), VECTOR)
     ),
@@ -77,6 +87,14 @@ def test_float0_goes_around_programs(name):
         assert (np.asarray(a).dtype, np.shape(a)) == (np.asarray(b).dtype, np.shape(b))
         if np.asarray(a).dtype != F0:
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("package", [olympus, jax])
+def test_float0_is_no_operand(package):
+    add = package.numpy.add
+    for operands in ((np.zeros(3, F0), VECTOR), (VECTOR, np.zeros(3, F0))):
+        with pytest.raises(TypeError, match="Called add with a float0 array"):
+            add(*operands)
 
 
 def test_float0_goes_around_unstaged_loops():

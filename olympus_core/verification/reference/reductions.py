@@ -7,6 +7,7 @@ within n u times itself (section 3.1).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -112,6 +113,21 @@ def _cumprod_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequ
     return [2 * (_length(call) + 1) * roundoff * np.abs(values[0])]
 
 
+def _log_add_exp(x: Array, y: Array) -> Array:
+    if dtypes.kind(x.dtype) != "c":
+        return np.asarray(np.logaddexp(x, y))
+    larger, smaller = np.where(x.real >= y.real, (x, y), (y, x))
+    total = larger + np.log1p(np.exp(smaller - larger))
+    return np.asarray(total.real + 1j * np.angle(np.exp(1j * total.imag)))
+
+
+def _cumlogsumexp(call: Call) -> list[Array]:
+    axis, turn = call.params["axis"], slice(None, None, -1 if call.params["reverse"] else 1)
+    rows = np.moveaxis(call.operands[0], axis, 0)[turn]
+    sums = [*itertools.accumulate(rows, _log_add_exp)] if len(rows) else rows
+    return [np.moveaxis(np.asarray(sums)[turn], 0, axis)]
+
+
 def _cumlogsumexp_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
     """Return the error of each step: roundings of a maximum and the logarithm of a sum."""
     size = np.nan_to_num(np.abs(values[0]), posinf=0.0) + 1
@@ -179,7 +195,7 @@ REDUCTIONS: dict[str, Rule] = {
     "cumprod": Rule(_cumulative(np.multiply), _cumprod_error, _length),
     "cummax": Rule(_cumulative(np.maximum)),
     "cummin": Rule(_cumulative(np.minimum)),
-    "cumlogsumexp": Rule(_cumulative(np.logaddexp), _cumlogsumexp_error, _length),
+    "cumlogsumexp": Rule(_cumlogsumexp, _cumlogsumexp_error, _length),
     "reduce_window_sum": Rule(_window_sum, _window_sum_error, _window_size, sums=True),
     "reduce_window_max": _window_extremum(np.max, -1),
     "reduce_window_min": _window_extremum(np.min, 1),

@@ -30,6 +30,7 @@ from olympus_core.library.promotion import check_arrays, check_number, convert, 
 from olympus_core.library.structural import structural
 from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
+from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Device
 
 _PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
@@ -120,9 +121,11 @@ def array(
     return placed(result, device)
 
 
-def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
+def _array(x: Any, dtype: DType | None, copy: bool) -> Any:
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
+    if dtype is None and is_float0(x):  # the tangent of an integer has no data
+        return x
     if isinstance(x, Array):
         if dtype is None or (dtype == x.dtype and not x.weak_type):
             return _copied(x) if copy else x
@@ -231,7 +234,8 @@ def _leaf(x: Any) -> Any:
 
 def _stacked(x: Any, dtype: DType) -> Array:
     if not isinstance(x, (list, tuple)):
-        return _array(x, dtype, copy=False)
+        element: Array = _array(x, dtype, copy=False)
+        return element
     if not x:
         return put_array(np.zeros((0,), dtype))
     return stack([_stacked(item, dtype) for item in x])

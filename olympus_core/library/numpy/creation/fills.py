@@ -8,7 +8,9 @@ import numpy as np
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.arrays.sharded_array import put_on
+from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.dtypes import DType
 from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
@@ -29,7 +31,15 @@ from olympus_core.primitives.sharding import retyped
 from olympus_core.xla import Device
 
 
-def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
+def _number(value: Any, dtype: DType) -> Any:
+    """Return a scalar of a dtype; that of float0 has no value."""
+    return np.zeros((), dtype)[()] if dtype == dtypes.float0 else dtype.type(value)
+
+
+def _filled(shape: Shape, value: Any, device: Device | None = None) -> Any:
+    """Return an array of one value; a float0 array, the tangent of integers, has no data."""
+    if getattr(value, "dtype", None) == dtypes.float0:
+        return np.zeros(shape, dtypes.float0)
     sharding = check_device(device)
     if isinstance(value, Array) or trace.current_trace().__class__ is not EagerTrace:
         if shape_of(value):
@@ -65,8 +75,13 @@ def full(
     if hasattr(fill_value, "__jax_array__"):
         fill_value = fill_value.__jax_array__()
     if dtype is not None:
-        fill_value = convert_to_requested(fill_value, requested_dtype("full", dtype))
-    return _filled(canonical_shape(shape), fill_value, device)
+        requested = requested_dtype("full", dtype)
+        is_number = requested != dtypes.float0
+        fill_value = (
+            convert_to_requested(fill_value, requested) if is_number else _number(0, requested)
+        )
+    created: Array = _filled(canonical_shape(shape), fill_value, device)
+    return created
 
 
 @out_sharded
@@ -87,7 +102,9 @@ def zeros(
         words = zeros((*canonical_shape(shape), keys.words), "uint32", device=device)
         created: Array = keys.holding(words)
         return created
-    return _filled(canonical_shape(shape), requested_dtype("zeros", dtype).type(0), device)
+    zero = _number(0, requested_dtype("zeros", dtype))
+    created = _filled(canonical_shape(shape), zero, device)
+    return created
 
 
 @out_sharded
@@ -103,7 +120,9 @@ def ones(
     >>> ones((2,), "int8")
     Array([1, 1], dtype=int8)
     """
-    return _filled(canonical_shape(shape), requested_dtype("ones", dtype).type(1), device)
+    one = _number(1, requested_dtype("ones", dtype))
+    created: Array = _filled(canonical_shape(shape), one, device)
+    return created
 
 
 @out_sharded
@@ -142,6 +161,9 @@ def full_like(
     aval = get_aval(a)
     target_dtype = requested_dtype("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)
+    if target_dtype == dtypes.float0:
+        without_data: Array = _filled(size, _number(0, target_dtype))
+        return without_data
     value = convert_to_requested(fill_value, target_dtype)
     value = convert(value, target_dtype, dtype is None and aval.weak_type)
     filled = vary_together(_filled(size, value), a)

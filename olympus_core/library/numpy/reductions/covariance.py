@@ -77,18 +77,21 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     m, aval = operand("cov", m)
     if aval.ndim > 2:
         raise ShapeError(f"cov needs at most two dimensions, and got {aval.long_name()}")
-    (x,) = promote_inexact(m)
+    others = []
+    if y is not None:
+        y, y_aval = operand("cov", y)
+        if y_aval.ndim > 2:
+            raise ShapeError(f"cov needs at most two dimensions, and got {y_aval.long_name()}")
+        others = [y]
+    x, *others = promote_inexact(m, *others)
     if dtype is not None:
-        x = convert(x, requested_dtype("cov", dtype))
+        requested = requested_dtype("cov", dtype)
+        x, *others = (convert(v, requested) for v in (x, *others))
     x = atleast_2d(x)
     x = x if rowvar or aval.ndim != 2 else x.T
-    if y is None:
+    if not others:
         return x
-    y, y_aval = operand("cov", y)
-    if y_aval.ndim > 2:
-        raise ShapeError(f"cov needs at most two dimensions, and got {y_aval.long_name()}")
-    x, y = promote_inexact(x, y)
-    y = atleast_2d(y)
+    y = atleast_2d(others[0])
     y = y if rowvar or shape_of(y)[0] == 1 else y.T
     return concatenate([x, y], 0)
 

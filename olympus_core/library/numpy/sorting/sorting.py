@@ -216,5 +216,6 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     Array(1, dtype=int32)
     """
     place, kth = _canonical_kth("argpartition", a, kth, axis)
-    first, rest = _parts(argsort(a, place), place, kth)
+    order = convert(argsort(a, place), _INT32)  # not int64 in x64 mode either, as in JAX
+    first, rest = _parts(order, place, kth)
     return concatenate([first, sort(rest, place)], place)
