@@ -71,6 +71,15 @@ def scalar(value: Any, dtype: DType) -> Any:
         return np.asarray(value).astype(dtype)[()]
 
 
+def scalar_beside(x: Any, value: Any) -> Any:
+    """Return a number for an operation with `x`: it is weakly typed if `x` has no axes, as in JAX.
+
+    The result of an operation with a weakly typed array is then not weakly typed.
+    """
+    aval = get_aval(x)
+    return scalar(value, aval.dtype) if aval.shape else value
+
+
 @functools.lru_cache(maxsize=4096)
 def _int_scalar(value: int, dtype: DType) -> Any:
     with np.errstate(all="ignore"):

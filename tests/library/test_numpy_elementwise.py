@@ -564,3 +564,13 @@ def test_the_error_for_a_leaked_array_names_the_function() -> None:
     for add in (lambda: leaked[0] + 1, lambda: leaked[0] + np.ones(3, np.float32)):
         with pytest.raises(ox.errors.LeakedTracerError, match=r"'add' got an intermediate value"):
             add()
+
+
+@pytest.mark.parametrize("name", ["hypot", "heaviside", "logaddexp2", "logical_and", "isclose"])
+def test_results_of_weakly_typed_arrays(name: str) -> None:
+    def weak_types(m: Any) -> list[bool]:
+        rows, one = m.numpy.full((4,), 0.5), m.numpy.asarray(0.5)
+        pairs = (rows, rows), (rows, 0.5), (m.numpy.ones(4, bool), 0.5), (one, one), (0.5, 1)
+        return [getattr(m.numpy, name)(*pair).weak_type for pair in pairs]
+
+    assert weak_types(ox) == weak_types(jax)

@@ -23,7 +23,12 @@ from olympus_core.library.numpy.elementwise.logic import (
 )
 from olympus_core.library.numpy.reductions.sums import all as all_
 from olympus_core.library.operands import align
-from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    check_arrays,
+    convert,
+    promote_dtypes,
+)
 from olympus_core.library.structural import structural
 
 
@@ -54,7 +59,7 @@ def isclose(
     result = logical_or(logical_and(near, logical_and(isfinite(a), isfinite(b))), equal(a, b))
     if equal_nan:
         result = logical_or(result, logical_and(isnan(a), isnan(b)))
-    return result
+    return convert(result, dtypes.bool_)
 
 
 @composite(static_argnames=("equal_nan",))

@@ -21,7 +21,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import (
     subtract,
 )
 from olympus_core.library.numpy.elementwise.logic import equal, greater_equal, isnan
-from olympus_core.library.operands import choose
+from olympus_core.library.operands import choose, scalar_beside
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import (
     abs_p,
@@ -184,7 +184,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
     total = (_complex_logaddexp if is_complex else _logaddexp)(
         multiply(x, _LOG2), multiply(y, _LOG2)
     )
-    return divide(total, _LOG2)
+    return divide(total, scalar_beside(total, _LOG2))
 
 
 logaddexp = binary(

@@ -21,7 +21,7 @@ from olympus_core.library.numpy.creation.fills import full_like
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.arithmetic import clip, maximum, minimum, negative
 from olympus_core.library.numpy.elementwise.logic import equal, greater, isnan, less
-from olympus_core.library.operands import choose, operand
+from olympus_core.library.operands import choose, operand, scalar_beside
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, nextafter_p
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
@@ -76,7 +76,8 @@ nextafter = binary(
 
 @composite()
 def _heaviside(x: Any, y: Any) -> Any:
-    step = choose("heaviside", greater(x, 0), 1, choose("heaviside", less(x, 0), 0, x))
+    zero, one = (scalar_beside(x, k) for k in (0, 1))
+    step = choose("heaviside", greater(x, 0), one, choose("heaviside", less(x, 0), zero, x))
     return choose("heaviside", equal(x, 0), y, step)
 
 

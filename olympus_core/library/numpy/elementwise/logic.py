@@ -13,7 +13,7 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.fills import full_like
-from olympus_core.library.operands import reject_out
+from olympus_core.library.operands import reject_out, scalar, scalar_beside
 from olympus_core.library.structural import structural
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
@@ -80,7 +80,7 @@ greater_equal = _comparison(
 
 def _nonzero(x: Any) -> Any:
     aval = get_aval(x)
-    return x if aval.dtype == dtypes.bool_ else not_equal(x, 0)
+    return x if aval.dtype == dtypes.bool_ else not_equal(x, scalar_beside(x, 0))
 
 
 def _logical(
@@ -121,7 +121,12 @@ def _of_parts(test: Any, join: Any) -> Callable[[Any], Any]:
 
 
 def _isinf(x: Any) -> Any:
-    return equal(abs_p.bind(x), float("inf"))
+    return _is(abs_p.bind(x), float("inf"))
+
+
+def _is(x: Any, value: float) -> Any:
+    """Return where a float is a value; the result is not weakly typed, as in JAX."""
+    return eq_p.bind(x, scalar(value, get_aval(x).dtype))
 
 
 _no, _yes = _everywhere(False), _everywhere(True)
@@ -151,10 +156,10 @@ isinf = unary(
     ),
 )
 _isposinf = unary(
-    "isposinf", "Whether x is inf.", {"f": lambda x: equal(x, float("inf")), "bui": _no}
+    "isposinf", "Whether x is inf.", {"f": lambda x: _is(x, float("inf")), "bui": _no}
 )
 _isneginf = unary(
-    "isneginf", "Whether x is -inf.", {"f": lambda x: equal(x, -float("inf")), "bui": _no}
+    "isneginf", "Whether x is -inf.", {"f": lambda x: _is(x, -float("inf")), "bui": _no}
 )
 
 

@@ -23,7 +23,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import (
     square,
 )
 from olympus_core.library.numpy.elementwise.logic import equal
-from olympus_core.library.operands import choose
+from olympus_core.library.operands import choose, scalar_beside
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import abs_p, sqrt_p
 from olympus_core.primitives.elementwise.logic import or_p
@@ -179,7 +179,7 @@ def _hypot(x: Any, y: Any) -> Any:
     ratio = divide(short, choose("hypot", equal(long, 0), 1, long))
     leg = multiply(long, sqrt_p.bind(add(square(ratio), 1)))
     infinite = logical_or_inf(x, y)
-    return choose("hypot", infinite, np.inf, leg)
+    return choose("hypot", infinite, scalar_beside(leg, np.inf), leg)
 
 
 def logical_or_inf(x: Any, y: Any) -> Any:
