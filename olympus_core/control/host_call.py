@@ -75,7 +75,13 @@ class HostCall(MultipleResults):
             is_ordered,
         )
         index = ctx.host_function(callee)
-        return ctx.host_call(handler, index, operands, has_side_effect=self.is_effect)
+        return ctx.host_call(
+            handler,
+            index,
+            operands,
+            has_side_effect=self.is_effect,
+            num_orders=int(is_ordered),
+        )
 
     def threaded(self, eqn: Eqn, thread: Any, order: Any, after: Var) -> Eqn:
         return eqn.replace(
@@ -166,6 +172,7 @@ class EffectCall(HostCall):
 
     is_effect: ClassVar[bool] = True
     is_io: ClassVar[bool] = True
+    orders_devices: ClassVar[bool] = True
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -179,6 +186,7 @@ class DebugCall(EffectCall):
     """A call without results, which no transformation refuses; tangents are not passed to it."""
 
     is_io: ClassVar[bool] = False
+    orders_devices: ClassVar[bool] = False
     raises_own_errors: ClassVar[bool] = True
 
     def batch(

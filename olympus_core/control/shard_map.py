@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base.avals import ShapedArray, get_aval
@@ -22,7 +22,7 @@ from olympus_core.base.context import switched
 from olympus_core.base.errors import ShardingError
 from olympus_core.ir import trace
 from olympus_core.ir.dce_cse import restrict
-from olympus_core.ir.olympuspr import Eqn, Olympuspr, unrecorded_axes_in_program
+from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var, unrecorded_axes_in_program
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.lowering.divergence import Parts, Unequal
@@ -179,6 +179,14 @@ class ShardMap(MultipleResults):
             Parts(_unequal(eqn, x - _unequal_axes(s)), x, (params["mesh"], s, v.aval.shape))
             for x, s, v in zip(outs, specs, eqn.outputs, strict=True)
         ]
+
+    def threaded(
+        self, eqn: Eqn, thread: Callable[[Olympuspr], Olympuspr], order: Atom, after: Var
+    ) -> Eqn:
+        """Return an equation in which each device orders the effects of its own body."""
+        eqn = super().threaded(eqn, thread, order, after)
+        specs = {name: (PartitionSpec(), *eqn.params[name]) for name in ("in_specs", "out_specs")}
+        return eqn.replace(params=eqn.params | specs)
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         """Do nothing: the operations inside are on several devices, and cannot run one by one."""

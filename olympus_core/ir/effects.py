@@ -49,6 +49,14 @@ def has_ordered_effects(program: Olympuspr) -> bool:
 
 
 @once_per_program
+def unordered_on_devices(program: Olympuspr) -> frozenset[str]:
+    """Return the primitives with ordered effects that have no order on several devices."""
+    own = (e.primitive for e in program.eqns if e.primitive.is_effect and e.params.get("ordered"))
+    names = frozenset([primitive.name for primitive in own if not primitive.orders_devices])
+    return names.union(*map(unordered_on_devices, _nested(program)))
+
+
+@once_per_program
 def has_io_effects(program: Olympuspr) -> bool:
     """Return True if an element of a batch must not have the effects of another one."""
     return any(primitive.is_io for primitive in program.effects)

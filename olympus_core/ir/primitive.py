@@ -207,6 +207,8 @@ class Primitive:
     is_inspection: ClassVar[bool] = False
     #: its effect is an action of the user, which occurs exactly as often as in the program
     is_io: ClassVar[bool] = False
+    #: its ordered effects have an order in a program of several devices
+    orders_devices: ClassVar[bool] = False
     #: the running program calls a Python function of its parameters
     is_host_call: ClassVar[bool] = False
     #: the compiler for several devices calls a Python function of its parameters, to partition it

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.base import gc_pause
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import LoweringError
-from olympus_core.ir.effects import has_ordered_effects, without_inspections
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.effects import unordered_on_devices, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.entry import EntryAttributes, annotate
@@ -61,10 +61,13 @@ def lower_with_forms(
     """
     if watch is None:
         program = without_inspections(program)
-    if has_ordered_effects(program) and entry.num_partitions > 1:
-        raise LoweringError(
-            "ordered effects are not supported for more than 1 device",
-            hint="leave out ordered=True, or run the program on one device",
+    unordered = unordered_on_devices(program) if entry.num_partitions > 1 else ()
+    if unordered:
+        raise ArgumentError(
+            "The following ordered effects are not supported for more than 1 device: "
+            f"{', '.join(sorted(unordered))}",
+            hint="leave out ordered=True, use an ordered io_callback, or run the program on one "
+            "device",
         )
     program = with_order(program)
     # the compiler drops values that only an effect reads

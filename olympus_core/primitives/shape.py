@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
-from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.base.errors import DTypeError, ShapeError, ShardingTypeError
 from olympus_core.ir import indexed_sharding_rules, sharding_rules, unreduced_rules
 from olympus_core.ir.axis_orders import (
     Order,
@@ -369,7 +369,14 @@ class Tile(LinearPrimitive, SingleResult):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        return [sharding_rules.spec_of(avals[0])]
+        spec, reps = sharding_rules.spec_of(avals[0]), params["reps"]
+        for i, (count, entry) in enumerate(zip(reps, spec, strict=True)):
+            if count != 1 and entry is not None:
+                raise ShardingTypeError(
+                    f"Operand cannot be sharded on dimension {i} when the tiling is non-trivial. "
+                    f"Got input type: {avals[0].long_name()} with reps: {reps}"
+                )
+        return [spec]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,) = ctx.avals_in

@@ -398,5 +398,5 @@ def test_several_devices_call_once_and_each_device_in_shard_map(
     assert shapes == [(2,), (2,)]
     ox.jit(lambda x: debug.print("{}", x))(x)
     assert printed(capfd) == ["[0. 1. 2. 3.]"]
-    with pytest.raises(ox.errors.LoweringError, match="not supported for more than 1 device"):
+    with pytest.raises(ox.errors.ArgumentError, match="not supported for more than 1 device"):
         ox.jit(lambda x: debug.print("{}", x, ordered=True))(x)

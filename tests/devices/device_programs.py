@@ -423,6 +423,36 @@ row("results in one host", lambda p: kinds(p, p.m.jit(
 row("compiled results in a host", lambda p: kinds(p, p.m.jit(
     lambda x: x * 2, out_shardings=in_memory(p, "pinned_host", "x")
 ).lower(host(8, 2)).compile()(host(8, 2))))  # fmt: skip
+
+
+def in_order(p: Any, wrapped: Callable[[Any, Callable[[Any], Any]], Any], seen: Any = None) -> Any:
+    """Return the calls of two ordered effects in a program of eight devices, and its result."""
+    calls: list[float] = []
+    io = importlib.import_module(f"{p.m.__name__}.experimental").io_callback
+
+    def both(x: Any) -> Any:
+        io(lambda v: calls.append(float(v.sum())), None, x, ordered=True)
+        y = io(lambda v: np.asarray(2 * v), p.m.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)
+        io(lambda v: calls.append(float(v.sum())), None, x + 1, ordered=True)
+        return y
+
+    result = p.m.jit(lambda x: wrapped(x, both))(p.m.device_put(host(8, 8), named(p, "x", "y")))
+    result.block_until_ready()
+    p.m.effects_barrier()
+    return [np.asarray(result), calls if seen is None else seen(calls)]
+
+
+row("ordered effects", lambda p: in_order(p, lambda x, f: f(x)))
+row("ordered effects in a scan", lambda p: in_order(p, lambda x, f: p.m.lax.scan(
+    lambda c, _: (f(c), None), x, None, length=3)[0]))  # fmt: skip
+row("ordered effects in a branch", lambda p: in_order(p, lambda x, f: p.m.lax.cond(
+    x.sum() > 0, f, lambda x: x, x)))  # fmt: skip
+# the devices have no order among them
+row("ordered effects of parts", lambda p: in_order(p, lambda x, f: f(p.m.shard_map(
+    f, mesh=mesh(p), in_specs=p.P("x", "y"), out_specs=p.P("x", "y"))(f(x))), sorted))  # fmt: skip
+row("ordered prints", lambda p: in_order(p, lambda x, f: [
+    p.m.debug.print("{}", x, ordered=True), f(x)][1]),
+    "The following ordered effects are not supported for more than 1 device")  # fmt: skip
 row("parts in a host", lambda p: kinds(p, p.m.make_array_from_callback(
     (8, 2), in_memory(p, "pinned_host", "x"), host(8, 2).__getitem__)))  # fmt: skip
 row("arguments in a host", lambda p: np.asarray(p.m.jit(lambda x: x * 2)(

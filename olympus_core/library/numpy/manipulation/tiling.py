@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.base.avals import canonical_shape, shape_of
+from olympus_core.base.avals import canonical_shape, get_aval, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim
-from olympus_core.base.errors import ConcretizationError, ShapeError
+from olympus_core.base.errors import ConcretizationError, ShapeError, ShardingTypeError
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ShapeLike
 from olympus_core.library.axes import canonical_axis
@@ -63,6 +64,8 @@ def repeat(
     be given as `total_repeat_length` (ConcretizationError otherwise): a longer result is truncated,
     and a shorter one is filled by repeating the last element.
 
+    Raises ShardingTypeError along an axis that a mesh splits, without an `out_sharding`.
+
     >>> repeat(asarray([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
@@ -71,6 +74,11 @@ def repeat(
         x, place = ravel(x), 0
     else:
         place = canonical_axis(axis, aval.ndim)
+    if spec_of(get_aval(x))[place] is not None:
+        raise ShardingTypeError(
+            "Please pass sharding to `jnp.repeat` via `out_sharding` parameter: the elements are "
+            f"repeated along axis {place} of {get_aval(x).long_name()}, which a mesh splits"
+        )
     count: Any = repeats
     if (isinstance(count, int) or is_symbolic_dim(count)) and total_repeat_length is None:
         return _each(x, count, place)
