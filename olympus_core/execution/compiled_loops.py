@@ -343,7 +343,10 @@ class _Search:
         return self.copies[name]
 
     def erase_copied(self) -> None:
-        """Erase the functions that are not called any more, since their copies are."""
+        """Erase the functions that are not called any more, since their copies are.
+
+        MLIR's pass would erase `main` too where JAX lowers a function: it is private there.
+        """
         if not self.copies:
             return
         called = {name: set(_callees(x)) for name, x in self.functions.items()}

@@ -141,4 +141,5 @@ def _results(
 def _text(call: Decomposition) -> str:
     """Return the text of a module, because a module belongs to one context."""
     function = functools.partial(_ROUTINES[call.routine].function, **dict(call.options))
-    return str(lower_function(function, call.operands, call.results))
+    with mlir.converting:
+        return str(lower_function(function, call.operands, call.results))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,9 +17,6 @@ from olympus_core.raising.raising import raise_module
 from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
 
-#: The MLIR context of OLYMPUS is shared by all threads, and JAX lowers in several.
-_converting = threading.RLock()
-
 
 def raised(content: bytes, name: str = "main") -> Olympuspr:
     """Return the program of a function of a module of JAX, in MLIR bytecode.
@@ -29,7 +25,7 @@ def raised(content: bytes, name: str = "main") -> Olympuspr:
 
     Raises UnraisableError for a module with effects or dynamic shapes.
     """
-    with _converting:
+    with bindings.converting:
         return raise_module(bindings.parsed(content, "JAX's module"), name)
 
 
@@ -41,7 +37,7 @@ def lowered(program: Olympuspr, name: str, repeats: Repeats, *, portable: bool =
     Raises LoweringError for a program that the platform has no form for.
     """
     entry = EntryAttributes(name, portable=portable)
-    with _converting, enable_x64():  # the dtypes are those of the program
+    with bindings.converting, enable_x64():  # the dtypes are those of the program
         module, _ = compilation.lower(program, entry, xla.Target("cpu"), repeats)
         main = module.body.operations[0]
         del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have

@@ -78,6 +78,10 @@ def __getattr__(name: str) -> ModuleType:
 
 _making = threading.Lock()
 
+#: a lock for the shared context in threads of other tools, such as those in which JAX lowers: some
+#: of MLIR's functions let other threads of Python run
+converting = threading.RLock()
+
 
 @functools.cache
 def context() -> ir.Context:
