@@ -45,10 +45,8 @@ def check_arrays(name: str, *xs: Any) -> None:
         if x.__class__ is np.ndarray and x.dtype.kind == "V" and x.dtype == dtypes.float0:
             raise DTypeError(
                 f"Called {name} with a float0 array. float0s do not support any operations by "
-                "design because they are not compatible with non-trivial vector spaces. No "
-                "implicit dtype conversion is done. You can use np.zeros_like(arr, dtype=np.float) "
-                "to cast a float0 array to a regular zeros array.",
-                hint="a float0 array is the gradient with respect to an integer argument",
+                "design: they are the gradients with respect to integers, and have no values",
+                hint="np.zeros_like(x, dtype=float) has the shape of such an array x",
             )
         if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
             if hasattr(x, "__jax_array__"):
