@@ -75,13 +75,7 @@ class HostCall(MultipleResults):
             is_ordered,
         )
         index = ctx.host_function(callee)
-        return ctx.host_call(
-            handler,
-            index,
-            operands,
-            has_side_effect=self.is_effect,
-            num_orders=int(is_ordered),
-        )
+        return ctx.host_call(handler, index, operands, has_side_effect=self.is_effect)
 
     def threaded(self, eqn: Eqn, thread: Any, order: Any, after: Var) -> Eqn:
         return eqn.replace(

@@ -235,12 +235,10 @@ class LoweringContext:
         *,
         has_side_effect: bool,
         aliases: Mapping[int, int] | None = None,
-        num_orders: int = 0,
     ) -> list[ir.Value]:
         """Emit the call of the Python function of an index, which `handler` of the runtime makes.
 
-        `aliases` pair operands with the results in their memory. The first `num_orders` results
-        are for other such calls only.
+        `aliases` pair operands with the results in their memory.
         A program of several devices calls it once, with whole arrays, on the first device; in a
         `shard_map` over all axes, each device calls it with its own parts.
         """
@@ -266,15 +264,13 @@ class LoweringContext:
         results = mlir.op("stablehlo.custom_call", types, operands, attributes).results
         if "sdy.sharding" not in attributes:
             return list(results)
-        # jaxlib 0.12 refuses a call if all of its several results have a constraint
-        arrays = zip(results, self.avals_out, strict=True)
-        return [
-            x if i < num_orders else self._on_all_devices(x, a) for i, (x, a) in enumerate(arrays)
-        ]
+        return [self._on_all_devices(x, a) for x, a in zip(results, self.avals_out, strict=True)]
 
     def _on_all_devices(self, value: ir.Value, aval: ShapedArray) -> ir.Value:
         """Emit a copy of a value to all devices, because those of a program's results are all."""
         sharding = self.meshes.replicated(self.module.num_partitions, aval.ndim)
+        # jaxlib 0.12 gives a call the shardings of its results if all of several have a constraint
+        value = mlir.op1("stablehlo.optimization_barrier", aval, (value,))
         return mlir.op1("sdy.sharding_constraint", aval, (value,), {"sharding": sharding})
 
     def inline(self, program: Olympuspr, operands: Sequence[ir.Value]) -> list[ir.Value]:

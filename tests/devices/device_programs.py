@@ -442,6 +442,20 @@ def in_order(p: Any, wrapped: Callable[[Any, Callable[[Any], Any]], Any], seen: 
     return [np.asarray(result), calls if seen is None else seen(calls)]
 
 
+def two_from_host(p: Any, name: str, **options: Any) -> Any:
+    """Return the elements of two results of a call, and of what a program computes from them."""
+    module = (
+        p.m if name == "pure_callback" else importlib.import_module(f"{p.m.__name__}.experimental")
+    )
+
+    def program(x: Any) -> Any:
+        types = (p.m.ShapeDtypeStruct(x.shape, x.dtype), p.m.ShapeDtypeStruct((), x.dtype))
+        double, total = getattr(module, name)(lambda v: (2 * v, v.sum()), types, x, **options)
+        return double, total, double + total
+
+    return [np.asarray(y) for y in p.m.jit(program)(put(p, "x", "y"))]
+
+
 row("ordered effects", lambda p: in_order(p, lambda x, f: f(x)))
 row("ordered effects in a scan", lambda p: in_order(p, lambda x, f: p.m.lax.scan(
     lambda c, _: (f(c), None), x, None, length=3)[0]))  # fmt: skip
@@ -450,6 +464,9 @@ row("ordered effects in a branch", lambda p: in_order(p, lambda x, f: p.m.lax.co
 # the devices have no order among them
 row("ordered effects of parts", lambda p: in_order(p, lambda x, f: f(p.m.shard_map(
     f, mesh=mesh(p), in_specs=p.P("x", "y"), out_specs=p.P("x", "y"))(f(x))), sorted))  # fmt: skip
+row("two results of a host call", lambda p: two_from_host(p, "pure_callback"))
+row("two results of effects", lambda p: two_from_host(p, "io_callback"))
+row("two results of ordered effects", lambda p: two_from_host(p, "io_callback", ordered=True))
 row("ordered prints", lambda p: in_order(p, lambda x, f: [
     p.m.debug.print("{}", x, ordered=True), f(x)][1]),
     "The following ordered effects are not supported for more than 1 device")  # fmt: skip
