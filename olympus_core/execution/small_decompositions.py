@@ -7,7 +7,7 @@ it can compile the loop to one function; see `compiled_loops`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,7 @@ import numpy as np
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.lowering.whole_module import lower_function
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.linalg.portable import small
-from olympus_core.primitives.linalg.portable.lapack_calls import call_options, routine_of
+from olympus_core.mlir.lapack import call_options, routine_of
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -30,20 +29,19 @@ _DTYPES = {"f32": np.dtype("float32"), "f64": np.dtype("float64"), "i32": _INT32
 
 
 class _Routine(NamedTuple):
-    """A routine of LAPACK: a function of the same results, and the names of its options.
+    """A routine of LAPACK: the names of its options, and the time to compile its function.
 
     Compiling the function takes `milliseconds` in a loop, for matrices of more than 2 rows.
     """
 
-    function: Callable[..., Any]
     options: frozenset[str]
     milliseconds: float
 
 
 _ROUTINES = {
-    "getrf": _Routine(small.getrf, frozenset(), 43),
-    "potrf": _Routine(small.potrf, frozenset(["uplo"]), 25),
-    "trsm": _Routine(small.trsm, frozenset(["diag", "side", "trans_x", "uplo"]), 18),
+    "getrf": _Routine(frozenset(), 43),
+    "potrf": _Routine(frozenset(["uplo"]), 25),
+    "trsm": _Routine(frozenset(["diag", "side", "trans_x", "uplo"]), 18),
 }
 _OF_TWO_ROWS = 0.6  # the time to compile a function for 2 rows, as a part of that for more
 _OF_VECTOR = 7  # the milliseconds to compile a solution for a vector
@@ -140,6 +138,8 @@ def _results(
 @functools.lru_cache(maxsize=256)
 def _text(call: Decomposition) -> str:
     """Return the text of a module, because a module belongs to one context."""
-    function = functools.partial(_ROUTINES[call.routine].function, **dict(call.options))
+    from olympus_core.primitives.linalg.portable import small  # few programs need it
+
+    function = functools.partial(getattr(small, call.routine), **dict(call.options))
     with mlir.converting:
         return str(lower_function(function, call.operands, call.results))

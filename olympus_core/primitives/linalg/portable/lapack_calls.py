@@ -6,7 +6,6 @@ routine's results.  `info` is 0: a decomposition that fails is NaN already.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.ir.primitive import op
-from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.lapack import call_options, routine_of
 from olympus_core.primitives.linalg.algebra import adjoint
 from olympus_core.primitives.linalg.portable.arrays import zeros
 
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-_TARGET = re.compile(r"lapack_[sdcz]([a-z0-9]+)_ffi")
 _INT32 = np.dtype("int32")
-#: The places of a structured option in an operation, of newer and of older versions of StableHLO.
-_CONFIGS = ("mhlo.backend_config", "backend_config")
 
 
 def _info(a: Any) -> Any:
@@ -109,19 +105,3 @@ def without_lapack(
         (a, *_), (_, _, u, vh, _) = ctx.avals_in, ctx.avals_out
         letters["mode"] = "A" if (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:] else "S"
     return ctx.apply(routine, operands, **letters)
-
-
-def routine_of(operation: ir.Operation) -> str:
-    """Return the routine of LAPACK that an operation calls, such as "potrf"; else ""."""
-    if operation.name != "stablehlo.custom_call":
-        return ""
-    target = _TARGET.fullmatch(operation.attributes["call_target_name"].value)
-    return target[1] if target else ""
-
-
-def call_options(operation: ir.Operation) -> dict[str, str]:
-    """Return the options of a call of LAPACK, which are codes of letters."""
-    attributes = operation.attributes
-    configs = [attributes[name] for name in _CONFIGS if name in attributes]
-    dicts = [config for config in configs if isinstance(config, mlir.ir.DictAttr)]
-    return {entry.name: chr(entry.attr.value) for config in dicts for entry in config}
