@@ -361,6 +361,10 @@ def make_array_from_single_device_arrays(
     name = "make_array_from_single_device_arrays"
     sharding = _checked_sharding(name, sharding)
     by_device: dict[Any, DeviceArray] = {}
+    if not isinstance(arrays, list | tuple | DeviceArray):
+        raise ArgumentError(
+            f"{name} `arrays` argument must be a list or tuple, but got {type(arrays)}"
+        )
     arrays = as_tuple(arrays, f"the arrays of {name}")
     if arrays and all(map(_are_keys, arrays)):
         key_type, words = arrays[0].dtype, [x.data for x in arrays]

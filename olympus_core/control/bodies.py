@@ -191,6 +191,12 @@ def type_reason(a: ShapedArray, b: ShapedArray) -> str:
     """Return the reason for which two types do not match."""
     parts = [("dtypes", a.dtype == b.dtype), ("shapes", a.shape == b.shape)]
     reasons = [f"the {part} do not match" for part, is_same in parts if not is_same]
+    if a.vma != b.vma:
+        names = f"({', '.join(sorted(map(repr, a.vma ^ b.vma)))},)"
+        reasons.append(
+            "the manual axis types do not match.\nThis might be fixed by applying "
+            f"`jax.lax.pcast(..., {names}, to='varying')` to the one that does not vary"
+        )
     return ", and ".join(reasons) or "their devices or shardings do not match"
 
 

@@ -231,7 +231,8 @@ def _on_concrete_mesh(
     mesh = next((m for m in meshes if m is not None), None)
     if mesh is None:
         raise ShardingError(
-            f"'{operation.name}' has shardings on a mesh without devices alone",
+            f"'{operation.name}' has shardings on a mesh without devices alone: Please pass "
+            "`jax.Array`s with a `NamedSharding`",
             hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names), or "
             "write `with olympus.set_mesh(mesh):`",
         )

@@ -143,6 +143,11 @@ def _placement(name: str, claims: Iterable[Claim]) -> Placement | None:
     return Placement(devices_of(chosen.place), _size(chosen.place), tuple(shardings))
 
 
+def check_same_devices(name: str, *claims: Claim) -> None:
+    """Raise ShardingError unless claims are for the same devices, in one order."""
+    _placement(name, claims)
+
+
 def devices_of(place: Sharding | AnyMesh) -> tuple[Any, ...] | None:
     """Return the devices of a sharding or a mesh, in their order; None for an abstract mesh."""
     if isinstance(place, NamedSharding):

@@ -83,6 +83,12 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
+def strong(x: Any) -> Any:
+    """Return an array or a scalar with its dtype, without a weak type."""
+    aval = get_aval(x)
+    return convert(x, aval.dtype) if aval.weak_type else x
+
+
 def convert_array(x: Any, dtype: DType, weak_type: bool = False) -> Array:
     """Return `x` as an array of `dtype` and weak type; a concrete value becomes a constant."""
     converted = convert(x, dtype, weak_type)

@@ -159,7 +159,7 @@ def smap(
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     if isinstance(axis_name, list | tuple):
         raise ArgumentError(
-            f"smap axis_name should be a `str` or a `Hashable`, and is {axis_name!r:.60}"
+            f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name!r:.60}"
         )
     is_valid = in_axes is None or in_axes is Infer or isinstance(in_axes, int | tuple)
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
@@ -367,8 +367,6 @@ def _checked(
         raise ShardingError(
             f"shard_map maps over the axis {twice[0]!r}, as an enclosing shard_map does"
         )
-    if isinstance(in_specs, list):
-        in_specs = tuple(in_specs)
     if in_specs is Infer and any(n not in mesh.explicit_axes for n in manual_axes):
         raise ArgumentError(
             "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` "

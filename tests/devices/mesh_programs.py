@@ -40,6 +40,11 @@ def own_type(p: Any, x: Any) -> list[Any]:
     return [str(aval), str(aval.sharding), aval.sharding.mesh == mesh(p).abstract_mesh]
 
 
+def filled(p: Any, sharding: Any) -> list[Any]:
+    """Return arrays of a Python scalar with a sharding."""
+    return [p.np.full((8,), 2, device=sharding), p.lax.full((8,), 2, sharding=sharding)]
+
+
 row("the mesh in a type", lambda p: own_type(p, auto(p, "x")) + own_type(p, auto(p)))
 row("types on a mesh", lambda p: (
     p.m.typeof(auto(p, "x")) == p.m.typeof(auto(p, "y")),
@@ -141,3 +146,37 @@ row("resharded to another mesh", lambda p: in_mesh(p, "Explicit", lambda: p.m.ji
     lambda x: p.sharding.reshard(x, p.sharding.NamedSharding(p.sharding.Mesh(
         np.array(p.m.devices()), ("q",), axis_types=(p.sharding.AxisType.Explicit,)), p.P("q"))))(
     p.m.device_put(host(8), p.P("x")))))  # fmt: skip
+row("a list of in_specs", lambda p: p.m.shard_map(
+    lambda x: x, mesh=mesh(p), in_specs=[p.P("x")], out_specs=p.P("x"))(host(8)),
+    "different types at key path\\s+shard_map in_specs")  # fmt: skip
+row("axes in smap", lambda p: in_mesh(p, "Auto", lambda: p.m.smap(
+    lambda x: x, in_axes=0, out_axes=0, axis_name=("x", "y"))(host(8))),
+    r"should be a `str` or a `Hashable`, but got \('x', 'y'\)")  # fmt: skip
+row("parts of a generator", lambda p: p.m.make_array_from_single_device_arrays(
+    (8,), named(p, "x"), (p.np.ones(4) for _ in range(8))),
+    "`arrays` argument must be a list or tuple, but got")  # fmt: skip
+row("a carry that varies", lambda p: p.m.shard_map(
+    lambda x: p.lax.scan(lambda c, _: (c + x, None), p.np.zeros(4), None, length=2)[0],
+    mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x"))(host(8)),
+    r"the manual axis types do not match.*by applying `jax.lax.pcast\(\.\.\., \('x',")  # fmt: skip
+row("branches that vary", lambda p: p.m.shard_map(
+    lambda x: p.lax.cond(x.sum() > 3, lambda x: p.np.zeros(4), lambda x: x, x),
+    mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x"))(host(8)),
+    "the manual axis types do not match")  # fmt: skip
+row("constraints of None", lambda p: in_mesh(p, "Auto", lambda: [
+    p.m.jit(lambda x: p.lax.with_sharding_constraint((2 * x, x), (None, p.P("y"))))(auto(p, "x")),
+    p.lax.with_sharding_constraint((auto(p, "x"), auto(p)), (None, p.P("y")))]))  # fmt: skip
+row("a constraint of an array elsewhere", lambda p: p.lax.with_sharding_constraint(
+    p.m.device_put(host(8), p.m.devices()[1]), named(p, "x")),
+    r"Got argument x of \w+ with shape float32\[8\] and with device ids \[1\] on platform CPU and "
+    r"explicit output sharding with device ids \[0, 1, 2, 3, 4, 5, 6, 7\]")  # fmt: skip
+row("a constraint of another order", lambda p: p.lax.with_sharding_constraint(
+    auto(p, "x"), named(p, "y", "x")))  # fmt: skip
+for kind in ("Auto", "Explicit"):
+    row(f"one value on axes of the type {kind}", lambda p, kind=kind: filled(
+        p, p.sharding.NamedSharding(p.mesh((kind, kind)), p.P("x"))))  # fmt: skip
+row("one value on a device", lambda p: filled(
+    p, p.sharding.SingleDeviceSharding(p.m.devices()[1])))  # fmt: skip
+row("one value on axes in a program", lambda p: p.m.jit(lambda x: [
+    p.lax.full((8,), 2, sharding=named(p, "x")), p.lax.full_like(x, 2, sharding=named(p, "x"))
+])(host(8)))  # fmt: skip

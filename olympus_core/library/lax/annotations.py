@@ -9,6 +9,7 @@ from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError, ShardingAssertionError, ShardingError
+from olympus_core.execution.spmd import Claim, check_same_devices, committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
@@ -57,14 +58,14 @@ def optimization_barrier(operand: _T, /) -> _T:
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     """Return a tree of arrays unchanged, each with its sharding in `shardings`.
 
-    `shardings` is a sharding, or a PartitionSpec of the mesh of the context, or a tree prefix of
-    `x` of these.  In a traced function it is a constraint on the compiler: the compiler
-    chooses the sharding of a dimension that is `P.UNCONSTRAINED` in the spec, and a dimension that
-    the axes do not divide is replicated.  Elsewhere the arrays are put there, as by `device_put`.
+    `shardings` is a sharding, or a PartitionSpec of the mesh of the context, where None is `P()`,
+    or a tree prefix of `x` of these.  In a traced function it is a constraint on the compiler: the
+    compiler chooses the sharding of a dimension that is `P.UNCONSTRAINED` in the spec, and a
+    dimension that the axes do not divide is replicated.  Elsewhere the arrays are put there.
 
     Raises ArgumentError for a value that is not a sharding, ShardingError for a spec of more
     dimensions than the array has and, outside of a traced function, for arrays that the sharding
-    cannot split.
+    cannot split, or that were placed explicitly on other devices.
 
     >>> rows = NamedSharding(make_mesh((2,), ("data",), AxisType.Auto), P("data"))
     >>> jit(lambda x: with_sharding_constraint(2 * x, rows))(array([1, 2]))
@@ -87,6 +88,8 @@ def _constrained(x: Any, sharding: Any) -> Any:
         x = _constrained(x, sharding.sharding)
         is_chosen = isinstance(sharding.layout, Layout)
         return layout_constraint_p.bind(x, layout=sharding.layout) if is_chosen else x
+    if sharding is None and context_mesh() is not None:
+        sharding = PartitionSpec()
     if sharding is None:
         raise ArgumentError(
             "One of with_sharding_constraint arguments got sharding None which is not allowed. "
@@ -109,8 +112,16 @@ def _constrained(x: Any, sharding: Any) -> Any:
         return _asserted(x, sharding)
     if trace.at_base() and isinstance(sharding, NamedSharding):
         sharding = sharding.update(mesh=_devices_mesh(x, sharding.mesh))
-    if trace.at_base() and not _is_open(sharding):
-        return put_on(x, sharding)
+    if trace.at_base():
+        own = committed_sharding(x)
+        if own is not None:
+            what = (
+                f"argument x of with_sharding_constraint with shape {get_aval(x).long_name()} and"
+            )
+            requested = Claim("explicit output sharding", sharding)
+            check_same_devices("with_sharding_constraint", Claim(what, own), requested)
+        if not _is_open(sharding):
+            return put_on(x, sharding)
     if isinstance(sharding, SingleDeviceSharding) and not trace.at_base():
         return x
     refuse_manual(sharding, {axis[0] for axis in trace.manual_axes()})

@@ -15,12 +15,15 @@ from olympus_core.base.avals import Shape, canonical_shape, dimension, get_aval,
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ShapeError
+from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
+from olympus_core.library.device import placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.structural import structural
+from olympus_core.placement.sharding import NamedSharding, Sharding
 from olympus_core.primitives import shape as p
 from olympus_core.primitives.joining import concatenate_p
 
@@ -244,7 +247,8 @@ def full(
 ) -> Array:
     """Return an array of `shape` filled with the scalar `fill_value`, as `dtype` if given.
 
-    Its type has the `sharding`. Raises ShapeError if the value is not a scalar.
+    It has the `sharding`; in a traced function only explicit axes of a sharding have an effect.
+    Raises ShapeError if the value is not a scalar.
 
     >>> full((2,), 7, "int8")
     Array([7, 7], dtype=int8)
@@ -253,7 +257,12 @@ def full(
         raise ShapeError(f"full needs a scalar, and got a value of shape {shape_of(fill_value)}")
     if dtype is not None:
         fill_value = promotion.convert(fill_value, dtypes.canonicalize(dtype))
-    return broadcast(fill_value, canonical_shape(shape), out_sharding=sharding)
+    if isinstance(sharding, Sharding) and trace.is_eager():
+        fill_value = promotion.strong(fill_value)
+    is_typed = isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes
+    if is_typed or not isinstance(sharding, Sharding):
+        return broadcast(fill_value, canonical_shape(shape), out_sharding=sharding)
+    return placed(broadcast(fill_value, canonical_shape(shape)), sharding)
 
 
 @structural(0, 1)
@@ -273,8 +282,9 @@ def full_like(
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
     if shape is None and sharding is None:
-        sharding = aval.explicit
-    filled = full(aval.shape if shape is None else shape, value, sharding=sharding)
+        filled = broadcast(value, aval.shape, out_sharding=aval.explicit)
+    else:
+        filled = full(aval.shape if shape is None else shape, value, sharding=sharding)
     return promotion.vary_together(filled, x)
 
 

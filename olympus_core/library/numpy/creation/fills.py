@@ -23,6 +23,7 @@ from olympus_core.library.promotion import (
     check_arrays,
     convert,
     convert_to_requested,
+    strong,
     vary_together,
 )
 from olympus_core.library.structural import structural
@@ -41,6 +42,8 @@ def _filled(shape: Shape, value: Any, device: Device | None = None) -> Any:
     if getattr(value, "dtype", None) == dtypes.float0:
         return np.zeros(shape, dtypes.float0)
     sharding = check_device(device)
+    if sharding is not None and trace.is_eager():
+        value = strong(value)
     if isinstance(value, Array) or trace.current_trace().__class__ is not EagerTrace:
         if shape_of(value):
             return placed(broadcast_to(value, shape), device)
