@@ -93,3 +93,23 @@ def test_names_that_are_others() -> None:
     checkpoint = ox.ad_checkpoint
     program = ox.make_jaxpr(lambda x: checkpoint.checkpoint_name(x, "x"))(X)
     assert [eqn.primitive for eqn in program.eqns] == [checkpoint.name_p]
+
+
+@pytest.mark.parametrize("package", ["olympus", "jax"])
+def test_primitives_access_the_value_of_a_reference(package: str) -> None:
+    module, whole = importlib.import_module(package), jax.tree.structure(())
+    primitives = importlib.import_module(f"{package}.extend.core.primitives")
+
+    def program(x: Any) -> Any:
+        ref = module.new_ref(x)
+        read = primitives.get_p.bind(ref, tree=whole)
+        replaced = primitives.swap_p.bind(ref, 3 * read, tree=whole)
+        return replaced, ref[...]
+
+    for outs in (program(X), module.jit(program)(X)):
+        np.testing.assert_array_equal(outs, [X, 3 * X])
+    assert (str(primitives.get_p), str(primitives.swap_p)) == ("get", "swap")
+    with pytest.raises(ValueError, match=r"`get` must be called on `Ref` types: float32\[2\]"):
+        primitives.get_p.bind(module.numpy.ones(2), tree=whole)
+    with pytest.raises(ValueError, match="Invalid shape for `swap`"):
+        primitives.swap_p.bind(module.new_ref(X), np.ones(3, np.float32), tree=whole)

@@ -33,6 +33,7 @@ else:
                 *("create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"),
             ),
             "olympus_core.extension.programs.exchanges": ("ragged_all_to_all_p",),
+            "olympus_core.extension.reference_access": ("get_p", "swap_p"),
             "olympus_core.extension.sampling": ("random_gamma_p",),
             "olympus_core.extension.selection": ("select_and_scatter_p",),
             "olympus_core.extension.tokens": ("after_all_p", "create_token_p"),
