@@ -100,7 +100,8 @@ def compile_loops(module: ir.Module) -> int:
     loops = [*search.loops("main", set())]
     for loop in loops:
         search.make_call(loop)
-    search.erase_copied()
+    if search.copies:
+        mlir.remove_unused_functions(module)
     return len(loops)
 
 
@@ -321,7 +322,7 @@ class _Search:
                 operation.erase()
             elif operation.name == "func.call":
                 name = operation.attributes["callee"].value
-                size = self.known[name]
+                size = self.known.get(name)  # None for a loop that is a function now
                 if size is not None and size.milliseconds:
                     operation.attributes["callee"] = ir.FlatSymbolRefAttr.get(self._copy(name))
             else:
@@ -342,19 +343,6 @@ class _Search:
             self._write_out(self.functions[self.copies[name]])
         return self.copies[name]
 
-    def erase_copied(self) -> None:
-        """Erase the functions that are not called any more, since their copies are.
-
-        MLIR's pass would erase `main` too where JAX lowers a function: it is private there.
-        """
-        if not self.copies:
-            return
-        called = {name: set(_callees(x)) for name, x in self.functions.items()}
-        for name in self.copies:  # callers are before the functions that they call
-            if not any(name in names for names in called.values()):
-                del called[name]
-                self.functions.pop(name).erase()
-
     def _add(self, function: ir.Operation, name: str) -> str:
         """Add a copy of a function to the module; return its symbol, which begins with `name`."""
         symbol = self._unique(name)
@@ -371,14 +359,6 @@ class _Search:
 def _operations(parent: ir.Operation) -> list[ir.Operation]:
     """Return the operations in the regions of one."""
     return [x.operation for region in parent.regions for block in region.blocks for x in block]
-
-
-def _callees(parent: ir.Operation) -> Iterator[str]:
-    """Yield the name of the function in each call in the regions of an operation."""
-    for operation in _operations(parent):
-        if operation.name == "func.call":
-            yield operation.attributes["callee"].value
-        yield from _callees(operation)
 
 
 def _has_code(value: ir.Value) -> bool:

@@ -88,13 +88,16 @@ def decomposition_of(operation: ir.Operation) -> Decomposition | None:
     """
     name = routine_of(operation)
     routine = _ROUTINES.get(name)
-    if routine is None or not _is_column_major(operation):
+    if routine is None or not operation.operands or not _has_layouts(operation):
+        return None
+    options = call_options(operation)
+    if options is None or options.keys() != routine.options:
         return None
     operands, results = (
         [_aval(x.type) for x in values] for values in (operation.operands, operation.results)
     )
-    options = call_options(operation)
-    if results != _results(name, operands, options) or options.keys() != routine.options:
+    is_routine = results == _results(name, operands, options)
+    if not is_routine or not _is_for(operands[0].dtype, operation):
         return None
     if not all(0 < n <= ROWS for n in operands[0].shape[-2:]):
         return None
@@ -106,12 +109,33 @@ def _aval(kind: Any) -> ShapedArray:
     return shaped(tuple(kind.shape), dtype)
 
 
-def _is_column_major(operation: ir.Operation) -> bool:
-    """Return True if LAPACK reads the matrices as they are, not their transposes."""
+def _is_for(dtype: np.dtype[Any], operation: ir.Operation) -> bool:
+    """Return True if a call is of the routine for matrices of a dtype."""
+    target: str = operation.attributes["call_target_name"].value
+    return target.startswith("lapack_d" if dtype == _DTYPES["f64"] else "lapack_s")
+
+
+def _has_layouts(operation: ir.Operation) -> bool:
+    """Return True if LAPACK reads and writes the matrices as they are, not their transposes."""
     if "operand_layouts" not in operation.attributes:
         return False
-    layouts = [[*np.asarray(x)] for x in operation.attributes["operand_layouts"]]
-    return all(order[:2] == [len(order) - 2, len(order) - 1] for order in layouts)
+    of_operands, of_results = (
+        [[*np.asarray(order)] for order in operation.attributes[f"{name}_layouts"]]
+        for name in ("operand", "result")
+    )
+    matrices, others = [*of_operands, *of_results[:1]], of_results[1:]
+    are_by_columns = all(x == _by_columns(len(x)) for x in matrices)
+    return are_by_columns and all(x == _by_rows(len(x)) for x in others)
+
+
+def _by_rows(rank: int) -> list[int]:
+    """Return the axes of an array, from the one of adjacent elements on."""
+    return [*range(rank)][::-1]
+
+
+def _by_columns(rank: int) -> list[int]:
+    """Return the axes of matrices that are by columns, from the one of adjacent elements on."""
+    return [rank - 2, rank - 1, *_by_rows(rank - 2)]
 
 
 def _results(

@@ -59,7 +59,7 @@ def is_for_one_cpu(ctx: Any) -> bool:
 
 
 def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> Any:
-    """Return a module in JAX's context whose `main` is the function that JAX lowers a jaxpr to.
+    """Return a module in JAX's context whose public `main` is the function of a jaxpr.
 
     JAX's rule of a call emits the function, into a module of its own.
 
@@ -95,6 +95,7 @@ def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> An
     for view in module.body.operations:
         if view.operation.attributes["sym_name"].value == symbol:
             view.operation.attributes["sym_name"] = ir.StringAttr.get("main", outer.context)
+            view.operation.attributes["sym_visibility"] = ir.StringAttr.get("public", outer.context)
     return module
 
 

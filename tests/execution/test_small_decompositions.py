@@ -240,6 +240,44 @@ def test_a_function_that_is_also_called_outside_of_the_loop_stays() -> None:
     np.testing.assert_allclose(ours, jax.jit(program)(*args), rtol=1e-5)
 
 
+def test_functions_that_only_such_loops_call_are_removed() -> None:
+    solve = jax.jit(jnp.linalg.solve)
+    half = jax.jit(lambda matrix, c: 0.5 * solve(matrix + jnp.diag(c), c))
+
+    def program(matrix: Any, vector: Any) -> Any:
+        for step in (solve, half):  # the second calls the first
+            body = lambda c, _, step=step: (step(matrix + jnp.diag(c), c), None)  # noqa: E731
+            vector = jax.lax.scan(body, vector, None, length=9)[0]
+        return vector
+
+    args = definite(rows=3), np.ones(3, "float32")
+    lowered = olympus.interop.jax.jit(program).lower(*args)
+    assert (lowered.as_text().count(MARK), calls_of_lapack(lowered)) == (2, 0)
+    ours = lowered.compile()(*args)
+    np.testing.assert_allclose(ours, jax.jit(program)(*args), rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_function_with_a_loop_is_called_outside_and_in_a_loop(is_first: bool) -> None:
+    @jax.jit
+    def inner(matrix: Any, vector: Any) -> Any:
+        step = lambda c, _: (0.5 * jnp.linalg.solve(matrix + jnp.diag(c), c), None)  # noqa: E731
+        return jax.lax.scan(step, vector, None, length=3)[0]
+
+    def program(matrix: Any, vector: Any) -> Any:
+        first = inner(matrix, vector) if is_first else vector
+        outer = lambda c, _: (inner(matrix + jnp.diag(c), c), None)  # noqa: E731
+        last = jax.lax.scan(outer, first, None, length=4)[0]
+        return last if is_first else inner(matrix, last)
+
+    args = definite(rows=3), np.ones(3, "float32")
+    lowered = olympus.interop.jax.jit(program).lower(*args)
+    assert lowered.as_text().count(MARK) >= 2
+    assert calls_of_lapack(lowered) == 0
+    ours = lowered.compile()(*args)
+    np.testing.assert_allclose(ours, jax.jit(program)(*args), rtol=1e-5, atol=1e-7)
+
+
 def test_own_programs_have_such_functions_too() -> None:
     def program(matrix: Any, vector: Any) -> Any:
         def step(c: Any, _: Any) -> Any:
@@ -328,6 +366,37 @@ def test_calls_of_lapack_are_recognized_by_all_their_parts(
     module = call(target, options, operands, results, layout)
     operation = module.body.operations[0].regions[0].blocks[0].operations[0].operation
     assert (decomposition_of(operation) is not None) == is_known
+
+
+OPTION = "uplo = 76 : ui8"
+NO_OPERANDS = {
+    "spotrf_ffi(%arg0)": "spotrf_ffi()",
+    ": (tensor<3x3xf32>) -> (tensor<3x3xf32>, ": ": () -> (tensor<3x3xf32>, ",
+    "operand_layouts = [dense<[0, 1]> : tensor<2xindex>]": "operand_layouts = []",
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {OPTION: "uplo = 88 : ui8"},  # X
+        {OPTION: "uplo = -3 : i8"},
+        {OPTION: "uplo = 99999999999 : i64"},
+        {OPTION: 'uplo = "L"'},
+        {OPTION: "uplo"},
+        {"result_layouts = [dense<[0, 1]>": "result_layouts = [dense<[1, 0]>"},
+        {"lapack_spotrf_ffi": "lapack_dpotrf_ffi"},
+        NO_OPERANDS,
+    ],
+)
+def test_calls_that_lapack_refuses_are_not_recognized(changes: dict[str, str]) -> None:
+    text = str(call("spotrf_ffi", OPTION, ["3x3xf32"], ["3x3xf32", "i32"], layout="[0, 1]"))
+    for part, other in changes.items():
+        assert part in text
+        text = text.replace(part, other)
+    module = mlir.parsed(text)
+    operation = module.body.operations[0].regions[0].blocks[0].operations[0].operation
+    assert decomposition_of(operation) is None
 
 
 def test_the_time_to_compile_grows_with_the_matrix() -> None:

@@ -101,6 +101,8 @@ def without_lapack(
     if routine is None:
         return None
     letters = call_options(operation)
+    if letters is None:
+        return None
     if routine is _gesdd:  # the mode N has no vectors, but their shapes in A or in S
         (a, *_), (_, _, u, vh, _) = ctx.avals_in, ctx.avals_out
         letters["mode"] = "A" if (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:] else "S"
