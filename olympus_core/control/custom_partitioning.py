@@ -7,10 +7,8 @@ of each device.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -30,6 +28,7 @@ from olympus_core.base.errors import (
 )
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import InlineCall
+from olympus_core.control.code_digest import code_digest
 from olympus_core.control.custom_rules import WithSetters, fix_static_args, positions
 from olympus_core.control.shard_map import manual_naming
 from olympus_core.ir import trace
@@ -37,7 +36,6 @@ from olympus_core.ir.olympuspr import Eqn
 from olympus_core.ir.primitive import TangentSplit
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes
-from olympus_core.lowering.fingerprint import structural_value
 from olympus_core.lowering.module_state import Manual
 from olympus_core.lowering.whole_module import lower_with_forms
 from olympus_core.mlir import bindings as mlir
@@ -115,7 +113,7 @@ class PartitionerOf(NamedTuple):
         """Return the name of the author's function, with its module, and a digest of its code."""
         function: Any = self.definition.partition
         path = f"{getattr(function, '__module__', None)}:{function_name(function)}"
-        return f"{path}:{_code_digest(function)}"
+        return f"{path}:{code_digest(function)}"
 
     def partitioned(
         self,
@@ -177,28 +175,6 @@ class PartitionerOf(NamedTuple):
                 hint="call it outside of the function that is partitioned",
             )
         return mlir.bytecode(lowered.module)
-
-
-def _code_digest(function: Any) -> str:
-    """Return the SHA-256 of a function's instructions and of the values that it closes over.
-
-    Those of functions inside and of functions among these values count too, and lines do not.
-    """
-    parts: list[object] = []
-    pending, seen = [function], set[int]()
-    while pending:
-        current = pending.pop()
-        if isinstance(current, CodeType):
-            inside = [c for c in current.co_consts if isinstance(c, CodeType)]
-            values = [c for c in current.co_consts if not isinstance(c, CodeType)]
-            parts += [current.co_code, structural_value(values), current.co_names]
-            pending += inside
-        elif isinstance(current, FunctionType) and id(current) not in seen:
-            seen.add(id(current))
-            cells = inspect.getclosurevars(current).nonlocals
-            parts.append(structural_value([cells, current.__defaults__]))
-            pending += [current.__code__, *[cells[name] for name in sorted(cells)]]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 _NO_MESH = Mesh(np.empty((), object), ())

@@ -96,14 +96,16 @@ class _Search:
 
     def _feeds_product(self, value: ir.Value) -> bool:
         """Return True if a product reads the value, or an array in another form of it."""
-        for use in value.uses:
-            owner = owner_of(use)
-            if owner.name in _PRODUCTS:
-                return True
-            if owner.name in _VIEWS and self._feeds_product(owner.result):
-                return True
-            if owner.name == "func.call" and self._is_factor(owner, use.operand_number):
-                return True
+        pending = [value]  # not by recursion: a chain of views may be long
+        while pending:
+            for use in pending.pop().uses:
+                owner = owner_of(use)
+                if owner.name in _PRODUCTS:
+                    return True
+                if owner.name == "func.call" and self._is_factor(owner, use.operand_number):
+                    return True
+                if owner.name in _VIEWS:
+                    pending.append(owner.result)
         return False
 
     def _is_factor(self, call: ir.Operation, position: int) -> bool:

@@ -170,8 +170,9 @@ class Lowered(Stage):
     def partitioners(self) -> tuple[str, ...]:
         """The names of the Python functions by which the compiler partitions operations.
 
-        Each is `module:name`, with the SHA-256 of its code, as 64 hexadecimal digits: on several
-        devices, its result can change the executable although the StableHLO is the same.
+        Each is `module:name`, with the SHA-256 of its code and of the values that it reads, as 64
+        hexadecimal digits: on several devices, its result can change the executable although the
+        StableHLO is the same.
 
         >>> jit(f).lower(x).partitioners
         ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from olympus.errors import (
 from olympus.experimental.custom_partitioning import custom_partitioning
 from olympus.sharding import AbstractMesh, AxisType, NamedSharding
 from olympus_core import xla
+from olympus_core.control.code_digest import code_digest
 from olympus_core.xla.runtime import partitioners
 from tests.devices.device_programs import host, named
 from tests.devices.partitioning_programs import doubled
@@ -72,6 +75,68 @@ def test_the_program_is_the_same_for_each_lowering() -> None:
     assert lowered().partitioners == lowered().partitioners != lowered(factor=3).partitioners
     assert lowered().cost().flops == 64
     assert not partitioners._bindings
+
+
+FACTOR = 2
+
+
+def scaled(x: Any) -> Any:
+    return FACTOR * x
+
+
+def by_global(mesh: Any, args: Any, result: Any) -> Any:
+    return mesh, lambda x: scaled(x), result.sharding, (args[0].sharding,)
+
+
+class Partition:
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    def __call__(self, mesh: Any, args: Any, result: Any) -> Any:
+        return mesh, lambda x: self.factor * x, result.sharding, (args[0].sharding,)
+
+    def method(self, *args: Any) -> Any:
+        return self(*args)
+
+
+def by_keyword(factor: int) -> Callable[..., Any]:
+    def partition(mesh: Any, *, factor: int = factor) -> Any:
+        return mesh, lambda x: factor * x
+
+    return partition
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        lambda factor: functools.partial(by_global, factor=factor),
+        lambda factor: Partition(factor),
+        lambda factor: Partition(factor).method,
+        by_keyword,
+    ],
+)
+def test_the_digest_of_a_function_counts_its_values(partition: Callable[[int], Any]) -> None:
+    assert code_digest(partition(2)) == code_digest(partition(2)) != code_digest(partition(3))
+
+
+def test_the_digest_of_a_function_counts_global_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code_digest(by_global), code_digest(functools.partial(by_global))
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    assert code_digest(by_global) != before[0]
+    assert code_digest(functools.partial(by_global)) != before[1]
+
+
+def test_the_digest_of_a_function_is_the_same_after_a_call() -> None:
+    helper = olympus.jit(lambda x: 2 * x)
+
+    def unbound() -> Any:
+        return later  # which has no value yet
+
+    before = code_digest(lambda x: (helper(x), unbound()))
+    helper(1.0)
+    assert code_digest(lambda x: (helper(x), unbound())) == before
+    later = helper
+    assert code_digest(lambda x: (helper(x), unbound())) != before
 
 
 def test_functions_of_equal_names_are_partitioned_by_their_own() -> None:

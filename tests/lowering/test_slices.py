@@ -131,3 +131,14 @@ def test_own_programs_for_the_cpu_have_them(fun: Callable[..., Any]) -> None:
 def test_a_program_as_it_is_has_no_dynamic_slices() -> None:
     args = drawn(3, 8), drawn(4, 8, 8)
     assert "dynamic_slice" not in jit(chain, as_is=True).lower(*args).as_text()
+
+
+def test_a_long_chain_of_views_is_searched() -> None:
+    def fun(x: Any, weights: Any) -> Any:
+        first, second = weights[0], weights[1]
+        for _ in range(600):
+            first, second = (w.astype("bfloat16").astype("float32") for w in (first, second))
+        return x @ first + x @ second
+
+    lowered = ox.jit(fun).lower(np.ones((3, 3), "float32"), np.ones((2, 3, 3), "float32"))
+    assert lowered.as_text().count("stablehlo.dynamic_slice") == 2
