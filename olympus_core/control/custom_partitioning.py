@@ -123,7 +123,8 @@ class PartitionerOf(NamedTuple):
     ) -> xla.Partitioned:
         """Return the program of each device that the author's function returns.
 
-        Raises ArgumentError if its results do not have the shapes of their shardings.
+        Raises ArgumentError if its results do not have the shapes of their shardings, and for a
+        mesh or shardings of other devices.
         """
         d, mesh = self.definition, _on(devices, self.mesh)
         decoding = mesh if d.decode_shardings else _NO_MESH
@@ -134,8 +135,13 @@ class PartitionerOf(NamedTuple):
         own, lower_fn, out_shardings, in_shardings = d.partition(
             *d.static_args, mesh, in_types, out_types
         )
-        outs = _hlo_shardings(d.out_tree, out_shardings, results)
-        ins = _hlo_shardings(d.in_tree, in_shardings, arguments)
+        if not isinstance(own, Mesh) or own.size != len(devices):
+            raise ArgumentError(
+                f"'{d}' must return the mesh first, of the program's {len(devices)} devices. Got "
+                f"{own!r:.80}"
+            )
+        outs = _hlo_shardings(d.out_tree, out_shardings, results, len(devices))
+        ins = _hlo_shardings(d.in_tree, in_shardings, arguments, len(devices))
         in_parts = [_part(x, s) for x, s in zip(arguments, ins, strict=True)]
         out_parts = [_part(x, s) for x, s in zip(results, outs, strict=True)]
         program = self._lowered(lower_fn, own, in_parts, out_parts)
@@ -203,14 +209,23 @@ def _described(array: xla.Whole, mesh: Mesh, devices: Sequence[xla.Device]) -> S
 
 
 def _hlo_shardings(
-    treedef: tree.PyTreeDef, shardings: Any, arrays: Sequence[xla.Whole]
+    treedef: tree.PyTreeDef, shardings: Any, arrays: Sequence[xla.Whole], num_devices: int
 ) -> list[Any]:
-    """Return a tree of shardings in the compiler's form; raise ArgumentError for other leaves."""
+    """Return a tree of shardings in the compiler's form.
+
+    Raises ArgumentError for other leaves, and for shardings on another number of devices, for which
+    the compiler would end the process.
+    """
     flat = []
     for sharding, array in zip(treedef.flatten_up_to(shardings), arrays, strict=True):
         if not isinstance(sharding, Sharding):
             raise ArgumentError(
                 f"Custom Partitioning rules must return Sharding. Got {sharding!r:.80}"
+            )
+        if sharding.num_devices != num_devices and not sharding.is_fully_replicated:
+            raise ArgumentError(
+                f"Custom Partitioning rules must return shardings on the program's {num_devices} "
+                f"devices. Got {sharding!r:.80}, which is on {sharding.num_devices}"
             )
         flat.append(sharding._to_xla_hlo_sharding(len(array.shape.dimensions())))
     return flat

@@ -285,7 +285,8 @@ def _tokens(text: str) -> Iterator[str]:
         if character == BATCHING:
             while text[place : place + 1].isdigit():
                 place += 1
-            yield f"{BATCHING}{int(text[begin + 1 : place] or 0)}"
+            number = text[begin + 1 : place].lstrip("0")
+            yield f"{BATCHING}{number or 0}"
         elif _is_in_name(character):
             while place < len(text) and _is_in_name(text[place]):
                 place += 1

@@ -14,6 +14,7 @@ import pytest
 import olympus
 from olympus import artifact
 from olympus.errors import (
+    ArgumentError,
     BackendError,
     CompileError,
     LeakedTracerError,
@@ -190,6 +191,22 @@ def test_the_author_s_error_is_the_cause() -> None:
     with pytest.raises(CompileError, match="KeyError: 'mine'") as raised:
         olympus.jit(f)(placed())
     assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("is_mesh", [False, True])
+def test_shardings_of_other_devices_are_refused(is_mesh: bool) -> None:
+    """JAX ends the process."""
+    two = olympus.make_mesh((2,), ("a",), (AxisType.Auto,), devices=olympus.devices()[:2])
+
+    def partition(mesh: Any, args: Any, result: Any) -> Any:
+        sharding = args[0].sharding if is_mesh else NamedSharding(two, P("a"))
+        return two if is_mesh else mesh, lambda x: x, sharding, (sharding,)
+
+    f = custom_partitioning(lambda x: x)
+    f.def_partition(partition, sharding_rule="i j -> i j")
+    with pytest.raises(CompileError, match="the program's 8 devices") as raised:
+        olympus.jit(f)(placed())
+    assert isinstance(raised.value.__cause__, ArgumentError)
 
 
 def test_python_functions_of_one_device_are_refused() -> None:

@@ -8,6 +8,7 @@ import jax.experimental.custom_partitioning
 import pytest
 
 import olympus.experimental.custom_partitioning
+from olympus_core.placement.factor_rules import parsed_rule
 
 OURS, ORACLE = olympus.experimental.custom_partitioning, jax.experimental.custom_partitioning
 
@@ -78,3 +79,10 @@ def test_rules_of_texts_are_those_of_jax(rule: Any, options: dict[str, Any]) -> 
 @pytest.mark.parametrize("expression", OBJECTS)
 def test_objects_of_rules_are_those_of_jax(expression: str) -> None:
     assert of_object(OURS, expression) == of_object(ORACLE, expression)
+
+
+def test_the_numbers_of_ellipses_are_not_limited() -> None:
+    """JAX raises an error of `int` for these."""
+    for number in ("²", "9" * 5000):
+        rule = parsed_rule(f"...{number} i -> ...{number} i")
+        assert rule.operand_mappings == ((f"{OURS.BATCHING}{number}", "i"),)
