@@ -16,8 +16,8 @@ def code_digest(function: Any) -> str:
     """Return the SHA-256 of the instructions of a function, and of the values that it reads.
 
     These are its constants, its defaults, the variables that it closes over, and global variables.
-    The functions among them count in the same way if they are of the same package, and by their
-    names if not. Lines do not count.
+    Functions of the same package among them count in the same way, and others by their names. Lines
+    do not count.
 
     >>> code_digest(lambda x: 2 * x) == code_digest(lambda x: 3 * x)
     False

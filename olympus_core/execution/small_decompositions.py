@@ -110,7 +110,7 @@ def _aval(kind: Any) -> ShapedArray:
 
 
 def _is_for(dtype: np.dtype[Any], operation: ir.Operation) -> bool:
-    """Return True if a call is of the routine for matrices of a dtype."""
+    """Return True if a call has the routine for matrices of a dtype."""
     target: str = operation.attributes["call_target_name"].value
     return target.startswith("lapack_d" if dtype == _DTYPES["f64"] else "lapack_s")
 
