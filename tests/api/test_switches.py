@@ -59,6 +59,21 @@ def test_disable_jit_runs_control_flow_as_python():
         assert seen == [2.0, 4.0, 1.0, 1.0, 9.0, 3.0]
 
 
+def test_disable_jit_runs_loops_as_python_where_the_process_has_references():
+    total, seen = olympus.new_ref(0.0), []
+
+    def step(c, x):
+        seen.append(float(x))
+        total[...] += x
+        return c + x, c
+
+    with olympus.disable_jit():
+        lax.scan(step, 0.0, XS)
+        assert float(total[...]) == sum(seen) == float(XS.sum())
+        end = lax.while_loop(lambda v: v < 5, lambda v: 2 * float(step(v, 1.0)[0]), 1.0)
+        assert (float(end), float(total[...])) == (10.0, float(XS.sum()) + 2)
+
+
 def test_disable_jit_leaves_to_tracing_what_traced_values_decide():
     with olympus.disable_jit():
         got = olympus.vmap(lambda x: lax.while_loop(lambda v: v < 5, lambda v: v * 2, x))(XS + 1)

@@ -257,13 +257,13 @@ def _while(
     of: Callable[..., Any],
 ) -> Any:
     """Return the loop's result; `of` is the user's function that `body_fun` calls."""
-    if references.exist() and (looped := threading.of_while(name, cond_fun, body_fun, init_val)):
-        cond_fun, body_fun, init_val, end_loop = looped
-        return end_loop(_while(name, cond_fun, body_fun, init_val, of))
     if unstaged.wanted():
         result, cond_error = unstaged.repeat(cond_fun, body_fun, init_val)
         if result:
             return _arrays(cond_error, f"the carry of {name}")
+    if references.exist() and (looped := threading.of_while(name, cond_fun, body_fun, init_val)):
+        cond_fun, body_fun, init_val, end_loop = looped
+        return end_loop(_while(name, cond_fun, body_fun, init_val, of))
     leaves, carry_tree = _flatten_arrays(init_val, f"the carry of {name}")
     in_tree = tree.treedef_tuple([carry_tree])
     avals = tuple(get_aval(x) for x in leaves)
@@ -445,7 +445,10 @@ def _fold(
     of: Callable[..., Any] | None = None,
 ) -> tuple[_Carry, _Y]:
     """Run `scan` for the function `name`; `of` is the user's function that `f` calls."""
-    if references.exist() and (threaded := threading.of_fold(name, f, init, xs, of or f)):
+    # Python's steps use references of their closures as they are
+    is_staged = not unstaged.wanted() or references.has_references((init, xs))
+    may_use = references.exist() and is_staged
+    if may_use and (threaded := threading.of_fold(name, f, init, xs, of or f)):
         f, init, xs, write = threaded
         end, ys = _fold(name, f, init, xs, length, reverse, unroll, of)
         folded: tuple[_Carry, _Y] = write(end, ys)
