@@ -44,6 +44,7 @@ from olympus_core.library.softmax import logsumexp as logsumexp
 
 if _typing.TYPE_CHECKING:
     from olympus_core.library.scipy.special.faddeeva import bessel_jn as bessel_jn
+    from olympus_core.library.scipy.special.faddeeva import erfcx as erfcx
     from olympus_core.library.scipy.special.faddeeva import owens_t as owens_t
     from olympus_core.library.scipy.special.faddeeva import wofz as wofz
     from olympus_core.library.scipy.special.harmonics import sph_harm_y as sph_harm_y
@@ -51,7 +52,6 @@ if _typing.TYPE_CHECKING:
     from olympus_core.library.scipy.special.hypergeometric import hyp2f1 as hyp2f1
     from olympus_core.library.scipy.special.integrals import bernoulli as bernoulli
     from olympus_core.library.scipy.special.integrals import dawsn as dawsn
-    from olympus_core.library.scipy.special.integrals import erfcx as erfcx
     from olympus_core.library.scipy.special.integrals import exp1 as exp1
     from olympus_core.library.scipy.special.integrals import expi as expi
     from olympus_core.library.scipy.special.integrals import expn as expn
@@ -66,9 +66,14 @@ else:
             "olympus_core.library.scipy.special.harmonics": ("sph_harm_y",),
             "olympus_core.library.scipy.special.hypergeometric": ("hyp1f1", "hyp2f1"),
             "olympus_core.library.scipy.special.inverses": ("erfcinv",),
-            "olympus_core.library.scipy.special.faddeeva": ("bessel_jn", "owens_t", "wofz"),
+            "olympus_core.library.scipy.special.faddeeva": (
+                "bessel_jn",
+                "erfcx",
+                "owens_t",
+                "wofz",
+            ),
             "olympus_core.library.scipy.special.integrals": (
-                *("bernoulli", "dawsn", "erfcx", "exp1", "expi"),
+                *("bernoulli", "dawsn", "exp1", "expi"),
                 *("expn", "fresnel", "sici", "spence"),
             ),
         },

@@ -101,6 +101,7 @@ RANGES: dict[str, Call] = {
     "blackman": lambda np: np.blackman(6),
     "kaiser": lambda np: np.kaiser(5, 8.6),
     "hanning 1": lambda np: np.hanning(1),
+    "hanning 4.5": lambda np: np.hanning(4.5),
     "i0": lambda np: np.i0(np.array([-3.0, 0.0, 0.5, 7.9, 8.1, 20.0])),
     "fftfreq": lambda np: np.fft.fftfreq(5, 0.1),
     "fftfreq int32": lambda np: np.fft.fftfreq(5, 0.1, dtype="int32"),
@@ -153,7 +154,10 @@ def test_eager_creation_agrees_with_jax() -> None:
     check([row(name, VALUES[name]) for name in EAGER], jit=False)
     names = ["arange", "linspace", "logspace", "mgrid", "r_ slices"]
     check([row(name, RANGES[name], rtol=1e-5) for name in names], jit=False)
-    matrices = {"mask_indices": lambda np: np.mask_indices(3, np.triu)}
+    matrices = {
+        "mask_indices": lambda np: np.mask_indices(3, np.triu),
+        "kaiser": lambda np: np.kaiser(np.asarray(4.0), 2),
+    }
     check([row(name, call) for name, call in matrices.items()], jit=False, jit_oracle=False)
 
 

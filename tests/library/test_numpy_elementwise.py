@@ -92,8 +92,7 @@ def test_promotion_of_power() -> None:
         x, y = (values(v, 1) if isinstance(v, str) else v for v in (a, b))
         if isinstance(y, np.ndarray) and y.dtype.kind == "i":
             y = abs(y)
-        if (a, b) != (2, "bool"):  # JAX forgets that 2 is weak
-            rows.append(named("power", x, y, id=f"{a} {b}", rtol=1e-4, atol=1e-4))
+        rows.append(named("power", x, y, id=f"{a} {b}", rtol=1e-4, atol=1e-4))
     check_types(rows)
     check(rows[::5])
 
@@ -572,5 +571,36 @@ def test_results_of_weakly_typed_arrays(name: str) -> None:
         rows, one = m.numpy.full((4,), 0.5), m.numpy.asarray(0.5)
         pairs = (rows, rows), (rows, 0.5), (m.numpy.ones(4, bool), 0.5), (one, one), (0.5, 1)
         return [getattr(m.numpy, name)(*pair).weak_type for pair in pairs]
+
+    assert weak_types(ox) == weak_types(jax)
+
+
+OF_ONE = [
+    "isnan",
+    "isreal",
+    "iscomplex",
+    "signbit",
+    "log2",
+    "log10",
+    "deg2rad",
+    "sinc",
+    "logical_not",
+]
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm", "power", "copysign", *OF_ONE])
+def test_weak_types_of_weakly_typed_arrays_and_scalars(name: str) -> None:
+    def results(m: Any) -> list[Any]:
+        numpy = m.numpy
+        numbers = [2, numpy.asarray(2), numpy.full((2,), 2)]
+        if name in OF_ONE:
+            parts = [] if name == "signbit" else [2j, numpy.full((2,), 1j)]
+            calls = [(x,) for x in (*numbers, *parts, 0.5, numpy.full((2,), 0.5))]
+        else:
+            calls = list(itertools.product([*numbers, True, numpy.array([True, False])], numbers))
+        return [getattr(numpy, name)(*call) for call in calls]
+
+    def weak_types(m: Any) -> list[bool]:
+        return [result.weak_type for result in m.eval_shape(lambda: results(m))]
 
     assert weak_types(ox) == weak_types(jax)

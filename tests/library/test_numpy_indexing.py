@@ -349,6 +349,7 @@ def test_take_and_put() -> None:
     ]
     rows += [
         row("take scalar", lambda np_like, x: np_like.take(x, 1, axis=1), x),
+        row("take at bools", lambda np_like, x: np_like.take(x, np.array([True, False])), x),
         row("take fill", lambda np_like, x, i: np_like.take(x, i, fill_value=-1.0), x, i),
         row("take nothing", lambda np_like, x: np_like.take(x, np.zeros((0, 2), int), axis=0), x),
     ]

@@ -122,8 +122,9 @@ def test_types_and_errors() -> None:
     for name in GRIDS:
         function = getattr(olympus.scipy.special, name)
         assert ox.numpy.asarray(function(ox.numpy.bfloat16(1.5))).dtype == "bfloat16"
-        with pytest.raises(ArgumentError, match=f"{name} does not support complex"):
-            function(1j)
+        if name != "erfcx":
+            with pytest.raises(ArgumentError, match=f"{name} does not support complex"):
+                function(1j)
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("complex128", 1e-13), ("complex64", 1e-5)])
@@ -139,6 +140,29 @@ def test_the_faddeeva_function(dtype: str, bound: float) -> None:
     assert error.max() < bound
     with ox.enable_x64(True):
         ox.test_util.check_grads(olympus.scipy.special.wofz, (z[:4].astype("complex128"),), 2,
+                                 rtol=1e-4, atol=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("complex128", 1e-12), ("complex64", 3e-5)])
+@pytest.mark.parametrize("name", ["gamma", "loggamma", "erfcx"])
+def test_functions_of_complex_numbers(name: str, dtype: str, bound: float) -> None:
+    random = np.random.default_rng(0)
+    z = (random.standard_normal(300) * 5 + 1j * random.standard_normal(300) * 5).astype(dtype)
+    special = getattr(scipy.special, name)
+    z = np.concatenate([z, [-3.5, 0.5, 1, 4]])  # on the branch cut of loggamma, and at its zero
+    with ox.enable_x64(dtype == "complex128"):
+        result = ox.jit(getattr(olympus.scipy.special, name))(z)
+        poles = getattr(olympus.scipy.special, name)(np.array([-1, NAN, INF], dtype))
+    expected = special(z)
+    near = np.abs(expected) < 1e30
+    assert result.dtype == dtype and not result.weak_type
+    error = np.abs(np.asarray(result) - expected)[near] / np.maximum(np.abs(expected[near]), 1)
+    assert error.max() < bound
+    undefined = np.isnan(np.asarray(poles))
+    np.testing.assert_array_equal(undefined, [name != "erfcx", True, True])
+    with ox.enable_x64(True):
+        ox.test_util.check_grads(getattr(olympus.scipy.special, name),
+                                 (np.array([0.3 + 1j, -1.2 - 0.5j, 2 + 0.1j, -2.5 + 0.3j]),), 2,
                                  rtol=1e-4, atol=1e-4)  # fmt: skip
 
 

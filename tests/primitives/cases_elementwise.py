@@ -192,6 +192,12 @@ CASES: list[Case] = [
     ),
     Case(
         "select_n",
+        lambda lax, w, x, y, z: lax.select_n(w, x, y, z),
+        (arg(3, 4, low=0, high=2, dtype="uint8"), arg(3, 4), arg(3, 4), arg(3, 4)),
+        label="narrow",
+    ),
+    Case(
+        "select_n",
         lambda lax, w, x, y: lax.select(w, x, y),
         (arg(dtype="bool"), arg(3, 4), arg(3, 4)),
         label="scalar_predicate",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SelectN(SingleResult):
-    """`cases[which]` element by element; `which` is bool for two cases, or int32."""
+    """`cases[which]` element by element; `which` is bool for two cases, or an integer."""
 
     unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.of_cases)
     is_elementwise: ClassVar[bool] = True
@@ -51,10 +49,9 @@ class SelectN(SingleResult):
                 f"{which.shape} but case shape {shape}"
             )
         check_one_dtype("select", tuple(cases))
-        if which.dtype not in (BOOL, np.dtype("int32")):
-            raise DTypeError(
-                f"select `which` must be boolean or int32 type, got {dtypes.long_name(which.dtype)}"
-            )
+        if dtypes.kind(which.dtype) not in "bui":
+            which_name = dtypes.long_name(which.dtype)
+            raise DTypeError(f"select `which` must be boolean or integer type, got {which_name}")
         if which.dtype == BOOL and len(cases) > 2:
             raise DTypeError(
                 f"select with boolean `which` cannot have > 2 cases, and got {len(cases)}"

@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.array([0.5, 2.0, -1.0, 3.5, 3.5, 0.0], "float32")
 
 jnp.gradient(X, edge_order=2)
-# ArgumentError: gradient has edges of order 1, and got the order 2
+# UnsupportedError: The 'edge_order' argument to gradient is not supported: it is 1, and not 2

@@ -28,7 +28,7 @@ from olympus_core.library.numpy.elementwise.logic import (
     not_equal,
 )
 from olympus_core.library.operands import align, choose, promote_numeric
-from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import (
     abs_p,
     add_p,
@@ -211,7 +211,9 @@ def _power(x1: Any, x2: Any) -> Array:
         operands = [x1, x2]
     else:
         operands = promote_numeric(x1, x2)
-    return pow_p.bind(*align("power", *operands))
+    result: Array = pow_p.bind(*align("power", *operands))
+    dtype = result.aval.dtype
+    return convert(result, dtype) if dtypes.kind(dtype) in "iu" else result  # strong, as in JAX
 
 
 def _integer_power(x: Any, y: int) -> Array:

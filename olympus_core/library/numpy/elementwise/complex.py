@@ -15,6 +15,7 @@ from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full_like, zeros_like
 from olympus_core.library.numpy.elementwise.arithmetic import multiply
 from olympus_core.library.numpy.elementwise.logic import equal, not_equal
+from olympus_core.library.operands import scalar_beside
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
 from olympus_core.primitives.elementwise.transcendental import atan2_p
@@ -38,19 +39,32 @@ conjugate = unary(
     example=("conjugate(asarray([1 + 2j, 3j]))", "Array([1.-2.j, 0.-3.j], dtype=complex64)"),
 )
 conj = conjugate
+
+
+def _compare_imaginary(comparison: Any, z: Any) -> Any:
+    part = imag_p.bind(z)
+    return comparison(part, scalar_beside(part, 0))
+
+
+def _everywhere(x: Any, value: bool) -> Any:
+    """Return a bool at the shape of `x`, weakly typed if `x` is so and has no axes, as in JAX."""
+    aval = get_aval(x)
+    return convert(full_like(x, value, dtype=bool), dtypes.bool_, aval.weak_type and not aval.shape)
+
+
 iscomplex = unary(
     "iscomplex",
     "Whether the imaginary part is not 0.",
     {
-        "c": lambda z: not_equal(imag_p.bind(z), 0),
-        "buif": lambda x: full_like(x, False, dtype=bool),
+        "c": lambda z: _compare_imaginary(not_equal, z),
+        "buif": lambda x: _everywhere(x, False),
     },
     example=("iscomplex(asarray([1 + 2j, 3]))", "Array([ True, False], dtype=bool)"),
 )
 isreal = unary(
     "isreal",
     "Whether the imaginary part is 0.",
-    {"c": lambda z: equal(imag_p.bind(z), 0), "buif": lambda x: full_like(x, True, dtype=bool)},
+    {"c": lambda z: _compare_imaginary(equal, z), "buif": lambda x: _everywhere(x, True)},
     example=("isreal(asarray([1 + 2j, 3]))", "Array([False,  True], dtype=bool)"),
 )
 

@@ -102,7 +102,8 @@ def _log_to(base: int) -> Any:
             return div_p.bind(value, elementwise_constant(x, math.log(base)))
         # by parts: a complex division would give nan for a 0 beside an infinity
         components = real_p.bind(value), imag_p.bind(value)
-        return complex_p.bind(*(divide(component, math.log(base)) for component in components))
+        divisor = elementwise_constant(components[0], math.log(base))
+        return complex_p.bind(*(div_p.bind(component, divisor) for component in components))
 
     return logarithm
 

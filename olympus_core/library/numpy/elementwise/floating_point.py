@@ -21,7 +21,7 @@ from olympus_core.library.numpy.creation.fills import full_like
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.arithmetic import clip, maximum, minimum, negative
 from olympus_core.library.numpy.elementwise.logic import equal, greater, isnan, less
-from olympus_core.library.operands import choose, operand, scalar_beside
+from olympus_core.library.operands import choose, operand, scalar, scalar_beside
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, nextafter_p
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
@@ -39,7 +39,7 @@ signbit = unary(
     "Whether the sign is minus, which -0.0 has too.",
     {
         "f": lambda x: less(_bits(x), 0),
-        "i": lambda x: less(x, 0),
+        "i": lambda x: less(x, scalar(0, get_aval(x).dtype)),
         "bu": lambda x: full_like(x, False, dtype=bool),
     },
     example=("signbit(asarray([-1.0, -0.0, 0.0]))", "Array([ True,  True, False], dtype=bool)"),
@@ -49,7 +49,10 @@ signbit = unary(
 @composite()
 def _copysign(x: Any, y: Any) -> Any:
     size = abs_(x)
-    return choose("copysign", signbit(y), negative(size), size)
+    both_weak = get_aval(x).weak_type and get_aval(y).weak_type
+    return convert(
+        choose("copysign", signbit(y), negative(size), size), get_aval(x).dtype, both_weak
+    )
 
 
 copysign = binary(

@@ -107,7 +107,7 @@ logical_xor = _logical(
 logical_not = unary(
     "logical_not",
     "Whether x is false; a number is false where it is 0.",
-    {"b": not_p.bind, "uifc": lambda x: equal(x, 0)},
+    {"b": not_p.bind, "uifc": lambda x: equal(x, scalar_beside(x, 0))},
     example=("logical_not(asarray([0, 1, 2]))", "Array([ True, False, False], dtype=bool)"),
 )
 
@@ -136,7 +136,7 @@ isnan = structural(every=True)(
     unary(
         "isnan",
         "Whether x is nan.",
-        {"fc": lambda x: ne_p.bind(x, x), "bui": _no},
+        {"uifc": lambda x: ne_p.bind(x, x), "b": _no},
         example=("isnan(asarray([1.0, nan, inf]))", "Array([False,  True, False], dtype=bool)"),
     )
 )

@@ -18,14 +18,20 @@ from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.logic import equal, not_equal
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.numpy.reductions.sums import any as any_
-from olympus_core.library.operands import choose, promote_numeric
-from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, vary_together
+from olympus_core.library.operands import choose
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    check_arrays,
+    convert,
+    promote_dtypes,
+    vary_together,
+)
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
 
 
 def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
     check_arrays(name, x1, x2)
-    x, y = promote_numeric(x1, x2)
+    x, y = promote_dtypes(x1, x2)
     if dtypes.kind(get_aval(x).dtype) not in "ui":
         raise ArgumentError(
             f"Arguments to jax.numpy.{name} must be integers, and one is {get_aval(x).long_name()}"
@@ -51,9 +57,9 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _type_of(x: Any, y: Any) -> tuple[dtypes.DType, bool]:
-    """Return (dtype of promoted operands, True if both are weak)."""
+    """Return (dtype of promoted operands, True if both are weak and have no axes, as in JAX)."""
     a, b = get_aval(x), get_aval(y)
-    return a.dtype, a.weak_type and b.weak_type
+    return a.dtype, a.weak_type and b.weak_type and not a.shape
 
 
 def _magnitude(x: Any) -> Any:

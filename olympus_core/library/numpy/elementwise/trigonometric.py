@@ -152,7 +152,7 @@ atan2 = arctan2
 def _scaled(
     name: str, summary: str, factor: float, example: Example
 ) -> Callable[[ArrayLike], Array]:
-    rows = {"fc": lambda x: multiply(x, factor)}
+    rows = {"fc": lambda x: multiply(x, scalar_beside(x, factor))}
     return unary(name, summary, rows, promote_inexact, example=example)
 
 
@@ -213,7 +213,7 @@ def _at_zero_rule(k: int, primals: Sequence[Any], tangents: Sequence[Any]) -> tu
 
 @composite()
 def _sinc(x: Any) -> Any:
-    is_zero, angle = equal(x, 0), multiply(np.pi, x)
+    is_zero, angle = equal(x, 0), multiply(scalar_beside(x, np.pi), x)
     safe = choose("sinc", is_zero, 1, angle)
     return choose("sinc", is_zero, _at_zero(0, angle), divide(sin_p.bind(safe), safe))
 

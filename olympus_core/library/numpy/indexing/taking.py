@@ -28,15 +28,15 @@ from olympus_core.library.numpy.manipulation.shapes import ravel
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.sorting.searching import nonzero
 from olympus_core.library.operands import operand, reject_out
-from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
+from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays, convert
 from olympus_core.library.structural import structural
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 
 
-def _check_positions(name: str, a: Any, indices: Any) -> None:
+def _check_positions(name: str, a: Any, indices: Any, kinds: str = "iu") -> None:
     check_arrays(name, a, indices)
     aval = get_aval(indices)
-    if dtypes.kind(aval.dtype) not in "iu":
+    if dtypes.kind(aval.dtype) not in kinds:
         raise ArgumentError(
             f"{name} indices must have an integer type, and have the type {aval.long_name()}"
         )
@@ -63,15 +63,17 @@ def take(
     (NaN, the least integer, ...: see `lax.gather`), "clip" the nearest element, "wrap" wraps
     around.  With "fill", negative indices count from the end.
 
-    Raises ArgumentError for indices that are not integers, ShapeError for an axis out of range or
-    an unknown mode, and UnsupportedError for the mode "raise".
+    Raises ArgumentError for indices that are neither integers nor bools, ShapeError for an axis out
+    of range or an unknown mode, and UnsupportedError for the mode "raise".
 
     >>> take(array([5.0, 6.0, 7.0]), array([2, 0]))
     Array([7., 5.], dtype=float32)
     """
     if out is not None:
         raise TraceError("take does not write to an 'out' array: arrays are immutable")
-    _check_positions("take", a, indices)
+    _check_positions("take", a, indices, "iub")
+    if get_aval(indices).dtype == dtypes.bool_:  # False and True are the positions 0 and 1
+        indices = convert(indices, dtypes.default_dtype("i"))
     position = 0 if axis is None else canonical_axis(axis, len(shape_of(a)))
     x: Any = _flat(a) if axis is None else a
     read_mode: Mode = "fill" if mode is None else mode

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
-from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axes, canonical_axis
@@ -131,17 +131,20 @@ def gradient(
     """Return the slope of samples along each axis (or `axis`): an array, or a list for several.
 
     `varargs` has the distance of the samples, one for all axes or for each, or their coordinates.
-    Raises ShapeError for fewer than two samples, ArgumentError for an `edge_order` other than 1.
+    Raises ShapeError for fewer than two samples, UnsupportedError for an `edge_order` other than 1.
 
     >>> gradient(asarray([1.0, 2.0, 4.0]))
     Array([1. , 1.5, 2. ], dtype=float32)
     """
     if edge_order not in (None, 1):
-        raise ArgumentError(f"gradient has edges of order 1, and got the order {edge_order}")
+        raise UnsupportedError(
+            f"The 'edge_order' argument to gradient is not supported: it is 1, and not {edge_order}"
+        )
     f, aval = operand("gradient", f)
-    (f,) = promote_inexact(f)
+    check_arrays("gradient", *varargs)
+    f, *distances = promote_inexact(f, *varargs)
     axes = tuple(range(aval.ndim)) if axis is None else canonical_axes(axis, aval.ndim)
-    spacings = list(varargs) if varargs else [1.0]
+    spacings = distances or [1.0]
     if len(spacings) == 1 and not shape_of(spacings[0]):
         spacings *= len(axes)
     if len(spacings) != len(axes):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,27 +22,30 @@ if TYPE_CHECKING:
 
 
 def _points(name: str, length: int) -> Any:
-    count = operator.index(length)
-    if count < 0:
-        raise ArgumentError(f"{name} needs a length >= 0, and got {count}")
-    return iota_p.bind(dtype=dtypes.default_dtype("f"), shape=(count,), dimension=0)
+    if length < 0:
+        raise ArgumentError(f"{name} needs a length >= 0, and got {length}")
+    return iota_p.bind(dtype=dtypes.default_dtype("f"), shape=(length,), dimension=0)
 
 
 def _window(name: str, summary: str, weights: Callable[[Any, int], Any], printed: str) -> Window:
-    def function(M: int) -> Array:
-        points = _points(name, M)
-        result: Array = weights(points, M) if M > 1 else ones((M,))
+    @composite(static_argnames=("length",))
+    def window(length: int) -> Array:
+        points = _points(name, length)
+        result: Array = weights(points, length) if length > 1 else ones((length,))
         return result
+
+    def function(M: int) -> Array:
+        return window(int(M))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {summary} window of `M` points, whose greatest weight is 1.
 
-    Raises ArgumentError for a negative length.
+    A float M is truncated.  Raises ArgumentError for a negative length.
 
     >>> {name}(5).round(1)
     {printed}
     """
-    return composite(static_argnames=("M",))(function)
+    return function
 
 
 def _cosines(*weights: float) -> Callable[[Any, int], Any]:
@@ -85,18 +87,23 @@ blackman = _window(
 )
 
 
-@composite(static_argnames=("M",))
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """Return the Kaiser window of `M` points: i0(beta sqrt(1 - x**2)) / i0(beta), x in [-1, 1].
 
+    A float M is truncated.
     Raises ArgumentError for a negative length.
 
     >>> kaiser(3, 0.0)
     Array([1., 1., 1.], dtype=float32)
     """
-    points = _points("kaiser", M)
-    if M <= 1:
-        return ones((M,))
-    middle = 0.5 * (M - 1)
+    return _kaiser(int(M), beta)
+
+
+@composite(static_argnames=("length",))
+def _kaiser(length: int, beta: Any) -> Array:
+    points = _points("kaiser", length)
+    if length <= 1:
+        return ones((length,))
+    middle = 0.5 * (length - 1)
     x = (points - middle) / middle
     return i0(beta * (1 - x * x) ** 0.5) / i0(beta)

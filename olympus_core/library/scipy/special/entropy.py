@@ -22,6 +22,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import divide
 from olympus_core.library.numpy.elementwise.exponential import log, log1p
 from olympus_core.library.numpy.elementwise.logic import isnan
 from olympus_core.library.numpy.sorting.searching import where
+from olympus_core.library.operands import scalar_beside
 from olympus_core.library.promotion import broadcast_to, promote_inexact
 
 
@@ -91,7 +92,8 @@ def _rel_entr_of_floats(p: Any, q: Any) -> Any:
     are_positive = (p > 0) & (q > 0)
     safe_p, safe_q = where(are_positive, p, 1), where(are_positive, q, 1)
     value = _xlogx(safe_p) - xlogy(safe_p, safe_q)
-    return where(are_positive, value, where((p == 0) & (q >= 0), 0, np.inf))
+    infinity = scalar_beside(p, np.inf)
+    return where(are_positive, value, where((p == 0) & (q >= 0), 0, infinity))
 
 
 @composite()

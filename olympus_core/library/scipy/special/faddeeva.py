@@ -26,7 +26,7 @@ from olympus_core.library.numpy.elementwise.trigonometric import arctan
 from olympus_core.library.numpy.manipulation.shapes import broadcast_arrays
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.scipy.special.integrals import reals
+from olympus_core.library.scipy.special.integrals import real_erfcx, reals
 
 #: the terms of the expansion of the Faddeeva function
 _TERMS = 64
@@ -79,6 +79,20 @@ def wofz(z: ArrayLike) -> Array:
     (x,) = promote_inexact(z)
     dtype = get_aval(x).dtype
     result: Array = composite()(_wofz)(convert(x, dtypes.to_complex(dtype)))
+    return result
+
+
+def erfcx(x: ArrayLike) -> Array:
+    """Return exp(x**2) * erfc(x), which does not underflow for large x; numbers may be complex.
+
+    >>> erfcx(asarray([0.0, 10.0]))
+    Array([1.        , 0.05614099], dtype=float32)
+    """
+    check_arrays("erfcx", x)
+    (z,) = promote_inexact(x)
+    if dtypes.kind(get_aval(z).dtype) == "c":
+        return wofz(lax.complex(-lax.imag(z), lax.real(z)))
+    result: Array = reals("erfcx", real_erfcx, z)
     return result
 
 

@@ -16,18 +16,21 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, inexact, unary
+from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise import bessel
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.arithmetic import maximum, minimum
 from olympus_core.library.numpy.elementwise.exponential import exp, expm1, log, log1p
 from olympus_core.library.numpy.elementwise.floating_point import signbit
-from olympus_core.library.numpy.elementwise.logic import isnan
+from olympus_core.library.numpy.elementwise.logic import isfinite, isnan
 from olympus_core.library.numpy.elementwise.rounding import floor
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
+from olympus_core.library.operands import scalar_beside
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.scipy.special.integrals import erfcx
+from olympus_core.library.scipy.special.integrals import real_erfcx
 from olympus_core.primitives.elementwise.transcendental import (
     digamma_p,
     erf_inv_p,
@@ -149,7 +152,8 @@ def _logit_of_inexact(x: Any) -> Any:
         return log(x) - log1p(-x)
     is_near = (x > 0.4) & (x < 0.6)
     near = where(is_near, x, 0.5)
-    return where(is_near, log1p((2 * near - 1) / (1 - near)), log(x / (1 - x)))
+    far = log(x / (scalar_beside(x, 1) - x))
+    return where(is_near, log1p((2 * near - 1) / (1 - near)), far)
 
 
 @_logit_of_inexact.defjvp
@@ -185,14 +189,70 @@ def _gamma_of_floats(x: Any) -> Any:
 
 
 @composite()
+def _loggamma_of_complex(z: Any) -> Any:
+    """Left of 1/2, reflection: gamma(z) gamma(1 - z) sin(pi z) = pi.
+
+    In the upper half plane the logarithm of sin(pi z) = exp(-pi i z) (i / 2) (1 - exp(2 pi i z)) is
+    continuous as the sum of logarithms of its factors; the lower half plane mirrors the upper one.
+    NaN at the poles, at infinity and for NaN.
+    """
+    x, y = lax.real(z), lax.imag(z)
+    is_undefined = ~isfinite(z) | ((y == 0) & (x <= 0) & (x == floor(x)))
+    is_lower, y = y < 0, abs_(y)
+    upper = where(is_undefined, 1, lax.complex(x, y))
+    is_left = x < 0.5
+    right = where(is_left, 1 - upper, upper)
+    value = _lanczos(right)
+    left = where(is_left & ~is_undefined, upper, 0.5)
+    turn = 2j * math.pi * lax.complex(lax.real(left) - lax.round(lax.real(left)), lax.imag(left))
+    sine = 1j * math.pi * (0.5 - left) - math.log(2) + log(-expm1(turn))
+    value = where(is_left, math.log(math.pi) - sine - value, value)
+    value = where(is_lower, lax.conj(value), value)
+    return where(is_undefined, np.nan * (1 + 1j), value).astype(get_aval(z).dtype)
+
+
+#: Lanczos's coefficients of the gamma function, for g = 7
+_LANCZOS = (
+    0.99999999999980993,
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
+
+
+def _lanczos(z: Any) -> Any:
+    """Return log gamma for complex numbers with a real part from 1/2."""
+    total: Any = _LANCZOS[0]
+    for k, coefficient in enumerate(_LANCZOS[1:]):
+        total = total + coefficient / (z + k)
+    t = z + 6.5
+    return math.log(2 * math.pi) / 2 + (z - 0.5) * log(t) - t + log(total)
+
+
+@composite()
+def _gamma_of_complex(z: Any) -> Any:
+    return exp(_loggamma_of_complex(z))
+
+
+@composite()
 def _loggamma_of_floats(x: Any) -> Any:
     return where(x > 0, gammaln(x), np.nan)
 
 
 _gammasgn = unary("gammasgn", "The sign of gamma.", {"f": _gammasgn_of_floats}, promote_inexact)
-_gamma = unary("gamma", "The gamma function.", {"f": _gamma_of_floats}, promote_inexact)
+_gamma = unary(
+    "gamma", "The gamma function.", {"f": _gamma_of_floats, "c": _gamma_of_complex}, promote_inexact
+)
 _loggamma = unary(
-    "loggamma", "The logarithm of gamma.", {"f": _loggamma_of_floats}, promote_inexact
+    "loggamma",
+    "The logarithm of gamma.",
+    {"f": _loggamma_of_floats, "c": _loggamma_of_complex},
+    promote_inexact,
 )
 
 
@@ -208,7 +268,7 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 def gamma(x: ArrayLike) -> Array:
-    """Return the gamma function, (x - 1)! for integers; raise DTypeError for complex values.
+    """Return the gamma function, (x - 1)! for integers; a complex pole is NaN.
 
     >>> gamma(array([1.0, 2.0, 4.0])).round()
     Array([1., 1., 6.], dtype=float32)
@@ -217,7 +277,9 @@ def gamma(x: ArrayLike) -> Array:
 
 
 def loggamma(x: ArrayLike) -> Array:
-    """Return the logarithm of `gamma`; NaN for x <= 0; raise DTypeError for complex values.
+    """Return the logarithm of `gamma`; NaN for real x <= 0.
+
+    Of complex x it is continuous but across the negative real axis; a pole is NaN.
 
     >>> loggamma(array([1.0, 3.0])).round(4)
     Array([0.    , 0.6931], dtype=float32)
@@ -475,7 +537,7 @@ def _log_of_normal(x: Any) -> Any:
     """Up to 0 it is log(exp(-x^2 / 2) erfcx(-x / sqrt 2) / 2), and above log(1 - ndtr(-x))."""
     is_upper = x > 0
     low = where(is_upper, 0, x)
-    lower = log(erfcx(low * -math.sqrt(0.5)) / 2) - 0.5 * low * low
+    lower = log(real_erfcx(low * -math.sqrt(0.5)) / 2) - 0.5 * low * low
     return where(is_upper, log1p(-ndtr(where(is_upper, -x, 0))), lower)
 
 
@@ -486,6 +548,6 @@ def _log_of_normal_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     out = _log_of_normal(x)
     is_upper = x > 0
     low, high = where(is_upper, 0, x), where(is_upper, x, 0)
-    below = math.sqrt(2 / math.pi) / erfcx(low * -math.sqrt(0.5))
+    below = math.sqrt(2 / math.pi) / real_erfcx(low * -math.sqrt(0.5))
     density = -0.5 * high * high - 0.5 * math.log(2 * math.pi)
     return out, t * where(is_upper, exp(density - where(is_upper, out, 0)), below)

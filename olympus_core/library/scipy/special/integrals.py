@@ -45,6 +45,8 @@ _ROOT_PI = math.sqrt(math.pi)
 def reals(name: str, function: Callable[..., Any], *xs: Any) -> Any:
     """Apply a function of floats to numbers; half floats are computed in float32.
 
+    The results are not weakly typed.
+
     Raises ArgumentError for complex numbers.
     """
     check_arrays(name, *xs)
@@ -52,9 +54,9 @@ def reals(name: str, function: Callable[..., Any], *xs: Any) -> Any:
     dtype = get_aval(operands[0]).dtype
     if dtypes.kind(dtype) == "c":
         raise ArgumentError(f"{name} does not support complex-valued inputs, and got {dtype}")
-    if dtype not in _HALF:
-        return function(*operands)
-    result = function(*[convert(x, _F32) for x in operands])
+    if dtype in _HALF:
+        operands = [convert(x, _F32) for x in operands]
+    result = function(*operands)
     if isinstance(result, tuple):
         return tuple([convert(x, dtype) for x in result])
     return convert(result, dtype)
@@ -81,8 +83,8 @@ def _with_slope(slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
 
 
 @_with_slope(lambda x, value: 2 * x * value - 2 / _ROOT_PI)
-def _erfcx(x: Any) -> Any:
-    """The series is that of (1 + 2x) erfcx(x).
+def real_erfcx(x: Any) -> Any:
+    """Return `erfcx` of floats.  The series is that of (1 + 2x) erfcx(x).
 
     M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981.
     """
@@ -91,18 +93,6 @@ def _erfcx(x: Any) -> Any:
     value = series(tables.ERFCX, (far - 3.75) / (far + 3.75)) / (1 + 2 * far)
     value = where(y > 1e30, 0, value)
     return where(x < 0, 2 * exp(x * x) - value, value)
-
-
-def erfcx(x: ArrayLike) -> Array:
-    """Return exp(x**2) * erfc(x), which does not underflow for large x.
-
-    Raises ArgumentError for complex numbers.
-
-    >>> erfcx(asarray([0.0, 10.0]))
-    Array([1.        , 0.05614099], dtype=float32)
-    """
-    result: Array = reals("erfcx", _erfcx, x)
-    return result
 
 
 #: the coefficients of polynomials in intervals, by degree and then by interval
