@@ -17,6 +17,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import linalg
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.linalg import decompositions
 from olympus_core.library.numpy.linalg.decompositions import inexact
@@ -45,7 +46,7 @@ def cholesky(
     Array([[2., 0.],
            [1., 1.]], dtype=float32)
     """
-    a = inexact("cholesky", a, square=True)
+    a = inexact("cholesky", asarray(a), square=True)
     factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
     return factor if lower else adjoint(factor)
 
@@ -70,7 +71,7 @@ def lu_factor(
     >>> lu_factor(array([[1.0, 2.0], [2.0, 2.0]]))[1]
     Array([1, 1], dtype=int32)
     """
-    factors, pivots, _ = linalg.lu(inexact("lu_factor", a))
+    factors, pivots, _ = linalg.lu(inexact("lu_factor", asarray(a)))
     return factors, pivots
 
 
@@ -86,7 +87,7 @@ def lu(
     Array([[2., 2.],
            [0., 1.]], dtype=float32)
     """
-    a = inexact("lu", a)
+    a = inexact("lu", asarray(a))
     k = min_dim(*shape_of(a)[-2:])
     factors, _, order = linalg.lu(a)
     low = block(factors, columns=slice(k))
@@ -119,7 +120,9 @@ def qr(
     """
     if mode not in ("full", "economic", "r"):
         raise ArgumentError(f"qr has the modes 'full', 'economic' and 'r', and not {mode!r}")
-    factors = linalg.qr(inexact("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    factors = linalg.qr(
+        inexact("qr", asarray(a)), pivoting=pivoting, full_matrices=mode != "economic"
+    )
     return factors[1:] if mode == "r" else factors
 
 
@@ -218,7 +221,7 @@ def eigh(
     """
     if b is not None or eigvals is not None or type != 1:
         raise ArgumentError("eigh solves a v = w v for all values, and takes no b, eigvals or type")
-    v, w = linalg.eigh(inexact("eigh", a, square=True), lower=lower)
+    v, w = linalg.eigh(inexact("eigh", asarray(a), square=True), lower=lower)
     return w if eigvals_only else (w, v)
 
 
@@ -280,6 +283,7 @@ def svd(
     >>> svd(array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
+    a = asarray(a)
     if not compute_uv:
         return decompositions.svd(a, full_matrices, compute_uv=False)
     return tuple(decompositions.svd(a, full_matrices))
@@ -305,7 +309,7 @@ def polar(
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"polar has the sides 'left' and 'right', and not {side!r}")
-    u, s, vh = linalg.svd(inexact("polar", a), full_matrices=False)
+    u, s, vh = linalg.svd(inexact("polar", asarray(a)), full_matrices=False)
     scale = convert(s, get_aval(u).dtype)
     if side == "right":
         return dot(u, vh), dot(conj(vh), scale[..., :, None] * vh, swap_a=True)

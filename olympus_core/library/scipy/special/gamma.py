@@ -503,7 +503,7 @@ def ndtr(x: ArrayLike) -> Array:
     >>> ndtr(array([-40.0, 0.0, 40.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return _ndtr(x)
+    return _ndtr(asarray(x))
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
@@ -519,8 +519,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """
     if not isinstance(series_order, int) or not 0 <= series_order <= 30:
         raise ArgumentError(f"log_ndtr needs an order from 0 to 30, and got {series_order!r}")
-    check_arrays("log_ndtr", x)
-    (x,) = promote_inexact(x)
+    (x,) = promote_inexact(asarray(x))
     if dtypes.long_name(get_aval(x).dtype) not in ("float32", "float64"):
         raise DTypeError(f"log_ndtr takes float32 and float64, and got {get_aval(x).long_name()}")
     return _log_ndtr(convert(x, get_aval(x).dtype))

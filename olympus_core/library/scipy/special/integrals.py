@@ -228,7 +228,7 @@ def spence(x: ArrayLike) -> Array:
     >>> spence(asarray([0.0, 1.0, 3.0]))
     Array([ 1.6449341, -0.       , -1.4367464], dtype=float32)
     """
-    result: Array = reals("spence", _spence, x)
+    result: Array = reals("spence", _spence, asarray(x))
     return result
 
 
@@ -406,7 +406,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     >>> expn(2, asarray([0.0, 1.0]))
     Array([1.        , 0.14849551], dtype=float32)
     """
-    result: Array = reals("expn", _aligned, n, x)
+    result: Array = reals("expn", _aligned, asarray(n), asarray(x))
     return result
 
 
