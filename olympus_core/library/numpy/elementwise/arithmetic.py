@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError, DTypeError
-from olympus_core.ir.tracer import Array
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
@@ -201,7 +201,11 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if exponent is not None:
         return _integer_power(x1, exponent)
     check_arrays("power", x1, x2)
-    return _power(x1, x2)
+    result = _power(x1, x2)
+    dtype = result.aval.dtype
+    has_value = isinstance(x2, Array) and not isinstance(x2, Tracer) and not x2.shape
+    # integers are strong, as in JAX, which also takes the value of an exponent that has one
+    return result if has_value or dtypes.kind(dtype) not in "iu" else convert(result, dtype)
 
 
 @composite()
@@ -212,8 +216,7 @@ def _power(x1: Any, x2: Any) -> Array:
     else:
         operands = promote_numeric(x1, x2)
     result: Array = pow_p.bind(*align("power", *operands))
-    dtype = result.aval.dtype
-    return convert(result, dtype) if dtypes.kind(dtype) in "iu" else result  # strong, as in JAX
+    return result
 
 
 def _integer_power(x: Any, y: int) -> Array:
