@@ -604,3 +604,9 @@ def test_weak_types_of_weakly_typed_arrays_and_scalars(name: str) -> None:
         return [result.weak_type for result in m.eval_shape(lambda: results(m))]
 
     assert weak_types(ox) == weak_types(jax)
+
+
+def test_an_eager_power_with_an_array_for_its_exponent_has_a_weak_type() -> None:
+    for m in (ox, jax):
+        result = m.numpy.power(2, m.numpy.asarray(2))
+        assert (result, m.typeof(result).weak_type) == (4, True)

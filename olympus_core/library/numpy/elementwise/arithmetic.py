@@ -14,7 +14,8 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError, DTypeError
-from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.trace import at_base
+from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
@@ -203,7 +204,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_arrays("power", x1, x2)
     result = _power(x1, x2)
     dtype = result.aval.dtype
-    has_value = isinstance(x2, Array) and not isinstance(x2, Tracer) and not x2.shape
+    has_value = at_base() and isinstance(x2, Array) and not x2.shape
     # integers are strong, as in JAX, which also takes the value of an exponent that has one
     return result if has_value or dtypes.kind(dtype) not in "iu" else convert(result, dtype)
 
