@@ -26,7 +26,15 @@ from olympus_core.interop.jax_lowering import (
     lowered,
     raised,
 )
-from olympus_core.interop.jax_modules import ad, batching, core, jax, mlir, partial_eval
+from olympus_core.interop.jax_modules import (
+    ad,
+    batching,
+    closed_over,
+    core,
+    jax,
+    mlir,
+    partial_eval,
+)
 from olympus_core.lowering.slices import share_slices
 from olympus_core.raising.gains import BLOCKS, NO_GAIN, gain
 from olympus_core.raising.unraisable import UnraisableError
@@ -166,9 +174,8 @@ def _with_constants(jaxpr: Any, operands: Sequence[Any]) -> tuple[Any, list[Any]
     count, names = sum(is_inside), jaxpr.debug_info.arg_names
     info = jaxpr.debug_info._replace(arg_names=names and tuple(names[i] for i in order))
     jaxpr = jaxpr.replace(invars=[jaxpr.invars[i] for i in order], debug_info=info)
-    inside = partial_eval.convert_invars_to_constvars(jaxpr, count)
     values = [operands[i] for i in order]
-    return core.ClosedJaxpr(inside, values[:count]), values[count:]
+    return closed_over(jaxpr, values[:count]), values[count:]
 
 
 def _is_small_constant(x: Any) -> bool:

@@ -60,3 +60,12 @@ ad: Any = _ad
 batching: Any = _batching
 mlir: Any = _mlir
 partial_eval: Any = _partial_eval
+
+
+def closed_over(jaxpr: Any, constants: list[Any]) -> Any:
+    """Return a jaxpr with constants for its first inputs."""
+    if hasattr(jaxpr, "with_consts"):  # from JAX 0.12 on, one class has jaxprs with constants too
+        return jaxpr.with_consts(constants)
+    return core.ClosedJaxpr(
+        partial_eval.convert_invars_to_constvars(jaxpr, len(constants)), constants
+    )
