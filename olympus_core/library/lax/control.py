@@ -445,10 +445,7 @@ def _fold(
     of: Callable[..., Any] | None = None,
 ) -> tuple[_Carry, _Y]:
     """Run `scan` for the function `name`; `of` is the user's function that `f` calls."""
-    # Python's steps use references of their closures as they are
-    is_staged = not unstaged.wanted() or references.has_references((init, xs))
-    may_use = references.exist() and is_staged
-    if may_use and (threaded := threading.of_fold(name, f, init, xs, of or f)):
+    if references.exist() and (threaded := threading.of_fold(name, f, init, xs, of or f)):
         f, init, xs, write = threaded
         end, ys = _fold(name, f, init, xs, length, reverse, unroll, of)
         folded: tuple[_Carry, _Y] = write(end, ys)

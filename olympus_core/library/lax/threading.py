@@ -11,6 +11,7 @@ from typing import Any
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.source import function_name
+from olympus_core.library.lax import unstaged
 from olympus_core.transforms import references
 from olympus_core.transforms.references import Boxed, Threaded
 
@@ -32,9 +33,10 @@ def of_fold(
 ) -> tuple[Any, ...] | None:
     """Return the step, the carry and the xs of a scan with references, and how to end it.
 
-    None if the step uses no references.  Of a reference in `xs`, each step gets a row as one.
+    None if the step uses no references, or Python runs it, with references of its closure as they
+    are.  Of a reference in `xs`, each step gets a row as one.
     """
-    if _is_done(f):
+    if _is_done(f) or (unstaged.wanted() and not references.has_references((init, xs))):
         return None
     references.check_result(function_name(of), (init, None), name)
     (init, array_xs), _, passed = references.unboxed((init, xs), {}, of, name)

@@ -315,24 +315,21 @@ square_p = Square(
 integer_pow_p = IntegerPow(
     "integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent, is_cheap=True
 )
-add_p = Add(
-    "add",
-    "stablehlo.add",
-    "buifc",
-    lambda t, out, x, y: t,
-    lambda t, out, x, y: t,
-    linear=[lambda c, x, y: c, lambda c, x, y: c],
-    is_cheap=True,
-)
-add_any_p = AddAny(
-    "add_any",
-    "stablehlo.add",
-    "buifc",
-    lambda t, out, x, y: t,
-    lambda t, out, x, y: t,
-    linear=[lambda c, x, y: c, lambda c, x, y: c],
-    is_cheap=True,
-)
+
+
+def _sum(cls: type[Add], name: str) -> Add:
+    return cls(
+        name,
+        "stablehlo.add",
+        "buifc",
+        lambda t, out, x, y: t,
+        lambda t, out, x, y: t,
+        linear=[lambda c, x, y: c, lambda c, x, y: c],
+        is_cheap=True,
+    )
+
+
+add_p, add_any_p = _sum(Add, "add"), _sum(AddAny, "add_any")
 sub_p = Sum(
     "sub",
     "stablehlo.subtract",
