@@ -95,7 +95,7 @@ sequences = _pytree.PyTreeRegistry(
     enable_dict=False,
 )
 #: the registries of the arguments of direct calls: arrays are containers of buffers in them.
-#: NumPy arrays are containers of their copies in the first, and of themselves in the second.
+#: NumPy arrays are containers of their copies in the first, and leaves in the second.
 call_registry, in_place_registry = _new_registry(), _new_registry()
 #: the class of arrays of random keys, which are leaves to users: it registers itself
 key_class: type | None = None

@@ -25,36 +25,56 @@ def set_direct_call(x: Any, name: str, own: Callable[[], DirectlyCalled]) -> Non
     `own` returns `x`, without a reference to it, or an equal object if only the function is left.
 
     The caller of a program may change a NumPy array while the program runs, so the function copies
-    these arguments.  If a program ends in its call, a function that reads them in place replaces
-    it.  The first arguments that have to be copied bring back a function that copies, for good.
+    these arguments.  For the first kind of arguments whose program ends in its call, a function
+    that reads them in place precedes it.
     """
-    x.__call__ = _direct_call(name, own, False, False)
+    tries_in_place = True
+
+    def missed(*args: Any, **kwargs: Any) -> xla.Missed:
+        nonlocal tries_in_place
+        called: Any = own()
+        result, data, may_read = called._missed(args, kwargs)
+        if tries_in_place and may_read and data is not None:
+            tries_in_place = False
+            if hasattr(called, "__call__"):  # noqa: B004  (an attribute, which may be unset)
+                _read_in_place(called, name, own, args, kwargs, (result, data, False))
+        return result, data, False
+
+    x.__call__ = _direct_call(name, missed)
 
 
-def _direct_call(
+def _read_in_place(
+    x: Any,
     name: str,
     own: Callable[[], DirectlyCalled],
-    in_place: bool,
-    is_last: bool,
-    *first: xla.Missed,
-) -> Callable[..., Any]:
-    """Return a function of jaxlib; `first` is the outcome of its first call."""
-    outcomes = list(first)
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    first: xla.Missed,
+) -> None:
+    """Make `x.__call__` read NumPy arrays in place in calls with arguments of these kinds.
+
+    `first` is the outcome of the call with them.  Others call the present `x.__call__`, which
+    copies.  The first arguments of these kinds that have to be copied bring it back, for good.
+    """
+    copying, outcomes = x.__call__, [first]
 
     def missed(*args: Any, **kwargs: Any) -> xla.Missed:
         if outcomes:
             return outcomes.pop()
-        x: Any = own()
-        result, data, may_read = x._missed(args, kwargs)
-        if data is None or may_read is None or may_read == in_place:
-            return result, data, False
-        if not is_last:
-            outcome = result, data, False
-            call = _direct_call(name, own, not in_place, in_place, outcome)
-            call(*args, **kwargs)
-            x.__call__ = call
-        return result, None if in_place else data, False
+        called: Any = own()
+        result, data, may_read = called._missed(args, kwargs)
+        if data is not None and not may_read:
+            called.__call__, data = copying, None
+        return result, data, False
 
+    direct = _direct_call(name, missed, in_place=True)
+    direct(*args, **kwargs)
+    x.__call__ = xla.reading_in_place(args, kwargs, direct, copying)
+
+
+def _direct_call(
+    name: str, missed: Callable[..., xla.Missed], in_place: bool = False
+) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         return missed(*args, **kwargs)[0]
 

@@ -39,10 +39,11 @@ class DirectFunction(StagedFunction[_P, _R]):
 
     def __init__(self, fun: Callable[_P, _R], options: JitOptions) -> None:
         super().__init__(fun, options)
-        # not a cycle: programs of an unused function are freed without a garbage collection
-        own = weakref.ref(self)
-        cls = type(self)
+        self._forget_direct_calls()
 
+    def _forget_direct_calls(self) -> None:
+        # not a cycle: programs of an unused function are freed without a garbage collection
+        own, cls, fun, options = weakref.ref(self), type(self), self.fun, self.options
         set_direct_call(self, self.name, lambda: own() or cls(fun, options))
 
     if TYPE_CHECKING:
@@ -67,6 +68,6 @@ class DirectFunction(StagedFunction[_P, _R]):
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
         super().clear_cache()
-        xla.forget_direct_calls(self.__call__)
+        self._forget_direct_calls()
 
     _clear_cache = clear_cache

@@ -61,9 +61,9 @@ from olympus_core.xla.runtime.devices import (
 from olympus_core.xla.runtime.direct_calls import (
     Missed,
     direct_call,
-    forget_direct_calls,
     is_direct,
     may_read_in_place,
+    reading_in_place,
     register_array,
     result_structure,
 )
@@ -208,7 +208,6 @@ __all__ = [
     "ensure_lapack",
     "execution_error",
     "expect_devices",
-    "forget_direct_calls",
     "from_dlpack",
     "full_topology",
     "hlo_cost_analysis",
@@ -242,6 +241,7 @@ __all__ = [
     "put",
     "put_scalar",
     "put_shards",
+    "reading_in_place",
     "register_array",
     "register_as_batch_partitionable",
     "register_target",

@@ -8,6 +8,7 @@ whether a transformation runs.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,11 +44,6 @@ def _copied(x: np.ndarray[Any, Any]) -> tuple[tuple[Any], Any]:
     if x.nbytes > _SMALL and state.trace is Context.trace and _is_ordinary(x.dtype):
         return (put(x),), x.dtype
     return (x.copy().view(_Part),), x.dtype
-
-
-def _in_place(x: np.ndarray[Any, Any]) -> tuple[tuple[Any], Any]:
-    """Return the part and the dtype, whose order of bytes jaxlib does not compare."""
-    return (x.view(_Part),), x.dtype
 
 
 def _is_ordinary(dtype: np.dtype[Any]) -> bool:
@@ -129,7 +125,6 @@ def _install() -> bool:
     try:
         followed = _Context()
         tree.call_registry.register_node(np.ndarray, _copied, _never)
-        tree.in_place_registry.register_node(np.ndarray, _in_place, _never)
         buffers.set_states()
     except (AttributeError, TypeError):
         return False
@@ -152,13 +147,45 @@ def direct_call(
     If `missed` returns the data of the call, from `direct_data`, later calls with such arguments
     in such a context are made without Python.  `run` has the same result; it is called instead if
     this jaxlib cannot make such calls.  NumPy arguments are copied, unless they are read
-    `in_place`: see `may_read_in_place`.
+    `in_place`: see `may_read_in_place`.  Then the caller compares them: see `reading_in_place`.
     """
     if not _is_installed:
         return run
     registry = tree.in_place_registry if in_place else tree.call_registry
     call: Callable[..., Any] = _jax.pjit(name, run, missed, [], [], _EQUAL, registry, _refused)
     return call
+
+
+def reading_in_place(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    direct: Callable[..., Any],
+    other: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Return a function that calls `direct` for leaves of the kinds of these arguments, or `other`.
+
+    `direct` is a function of `direct_call` that reads arrays in place.  jaxlib compares their
+    shapes and dtypes, but neither the order of their bytes nor subclasses: it would ignore the
+    mask of a masked array.  So a kind is whether the order is this machine's, or a class.  One
+    comparison of all kinds takes less time than a function of Python for each array.
+    """
+    leaves, flatten, ndarray = tree.leaves((args, kwargs)), tree.flatten, np.ndarray
+    kinds = [x.dtype.isnative if x.__class__ is ndarray else x.__class__ for x in leaves]
+
+    def call_with_trees(*args: Any, **kwargs: Any) -> Any:
+        found = flatten((args, kwargs))[0]
+        if [x.dtype.isnative if x.__class__ is ndarray else x.__class__ for x in found] == kinds:
+            return direct(*args, **kwargs)
+        return other(*args, **kwargs)
+
+    def call_with_leaves(*args: Any, **kwargs: Any) -> Any:
+        found = [x.dtype.isnative if x.__class__ is ndarray else x.__class__ for x in args]
+        if found == kinds and not kwargs:
+            return direct(*args)
+        return other(*args, **kwargs)
+
+    are_leaves = len(args) == len(leaves) and all(map(operator.is_, args, leaves))
+    return call_with_leaves if are_leaves else call_with_trees
 
 
 def may_read_in_place(args: Sequence[Any], constants: Sequence[Buffer]) -> bool | None:
@@ -172,12 +199,6 @@ def may_read_in_place(args: Sequence[Any], constants: Sequence[Buffer]) -> bool 
         return None
     values = all(is_direct(x) for x in args) and all(x.nbytes <= _SMALL for x in arrays)
     return values and all(x.is_ready() for x in constants)
-
-
-def forget_direct_calls(call: Any) -> None:
-    """Make a function of `direct_call` call `missed` again for each kind of arguments."""
-    if _is_installed:
-        call._clear_cache()
 
 
 def _refused(*_: Any) -> Any:
