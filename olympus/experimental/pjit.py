@@ -1,5 +1,3 @@
-"""`pjit`, the name of `olympus.jit` in older programs."""
+"""`pjit`, the `jit` of older programs, which uses the mesh of `with mesh:`."""
 
-from olympus_core.api.jit import jit as _jit
-
-pjit = _jit
+from olympus_core.api.pjit import pjit as pjit

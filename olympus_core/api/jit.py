@@ -268,7 +268,7 @@ def jit(
     )
     where = _on_device(device, backend, in_shardings, out_shardings)
     if where is not None:
-        in_shardings = out_shardings = where
+        return ShardedJit(fun, options, Shardings(where, where, on_device=True))
     if in_shardings is None and out_shardings is None:
         return DirectJit(fun, options) if may_be_direct(options) else Jit(fun, options)
     return ShardedJit(fun, options, Shardings.of(in_shardings, out_shardings))

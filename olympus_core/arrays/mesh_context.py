@@ -164,23 +164,25 @@ def use_abstract_mesh(mesh: AbstractMesh) -> contextlib.AbstractContextManager[N
 
 
 @overload
-def named(caller: str, where: PartitionSpec) -> NamedSharding: ...
+def named(caller: str, where: PartitionSpec, parameter: str = ...) -> NamedSharding: ...
 @overload
-def named(caller: str, where: Any) -> Any: ...
-def named(caller: str, where: Any) -> Any:
+def named(caller: str, where: Any, parameter: str = ...) -> Any: ...
+def named(caller: str, where: Any, parameter: str = "shardings") -> Any:
     """Return a PartitionSpec as the sharding on the mesh of the context; other values unchanged.
 
-    Raises MissingMeshError without such a mesh, ShardingError for an axis that it does not have.
+    `caller` is the function whose argument `parameter` it is.  Raises MissingMeshError without such
+    a mesh, ShardingError for an axis that it does not have, or that occurs twice.
     """
     if not isinstance(where, PartitionSpec):
         return where
     mesh = current_mesh()
     if mesh is None:
         raise MissingMeshError(
-            f"{caller} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
-            f"and it got {where}",
+            f"{caller} requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
+            f"{parameter}, and it got {where}",
             hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
         )
+    where.check_distinct(parameter)
     return NamedSharding(mesh, where)
 
 
@@ -195,5 +197,6 @@ def entered(caller: str, where: Any) -> Any:
     """Return `named(caller, where)`, on the mesh that is a context if none is set."""
     meshes: tuple[Mesh, ...] = state.entered_meshes
     if meshes and isinstance(where, PartitionSpec) and current_mesh() is None:
+        where.check_distinct("shardings")
         return NamedSharding(meshes[-1], where)
     return named(caller, where)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray
-from olympus_core.arrays.mesh_context import named
+from olympus_core.arrays.mesh_context import context_mesh, named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
@@ -36,10 +36,14 @@ ArrayShardings = tuple[Sharding | None, ...]
 
 
 class Shardings(NamedTuple):
-    """The shardings of a `jit`: tree prefixes of the arguments and the result, None for none."""
+    """The shardings of a `jit`: tree prefixes of the arguments and the result, None for none.
+
+    `on_device` is True if they are those of the argument `device` or `backend`.
+    """
 
     ins: Any = None
     outs: Any = None
+    on_device: bool = False
 
     def with_values(self) -> Shardings:
         """Return the shardings of a function that also returns the values of references, first."""
@@ -83,9 +87,17 @@ def _declared(x: Any) -> Sharding | None:
 class ShardedFunction(StagedFunction[_P, _R]):
     """A staged function whose arguments and results have shardings."""
 
+    #: the function of the user, for messages
+    caller = "jit"
+
     def __init__(self, fun: Callable[_P, _R], options: JitOptions, shardings: Shardings) -> None:
         super().__init__(fun, options)
-        self.shardings = shardings
+        self._requested = shardings
+
+    @property
+    def shardings(self) -> Shardings:
+        """The shardings of a call in the current context."""
+        return self._requested
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if state.disable_jit:
@@ -131,6 +143,12 @@ class ShardedFunction(StagedFunction[_P, _R]):
         """
         if self.shardings.ins is None:
             return (None,) * len(arguments.avals)
+        if self.shardings.on_device and context_mesh() is not None:
+            raise ArgumentError(
+                "Mesh context manager should not be used with jit when backend or device is also "
+                "specified as an argument to jit.",
+                hint="leave out the mesh or the device",
+            )
         places = arguments.in_tree.unflatten(range(len(arguments.avals)))
         keywords = [key for key in places[1] if key != VALUES]
         keywords += [name for name, _ in arguments.static if isinstance(name, str)]
@@ -141,7 +159,8 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 f"{', '.join(map(repr, keywords))} by keyword"
             )
         _check_tuple(self.shardings.ins, len(places[0]))
-        shardings = _named("in_shardings", self.shardings.ins, places[0], arguments.leaves)
+        prefix, leaves = self.shardings.ins, arguments.leaves
+        shardings = _named(self.caller, "in_shardings", prefix, places[0], leaves)
         shardings += [None] * (len(arguments.avals) - len(shardings))
         names = self.argument_names(arguments)
         columns = arguments.leaves, arguments.avals, names, shardings
@@ -173,7 +192,8 @@ class ShardedFunction(StagedFunction[_P, _R]):
         full = out_tree.unflatten(range(len(avals)))
         ins = [s for s in tree.leaves(self.shardings.ins) if isinstance(s, Sharding)]
         leaves = arguments.leaves
-        shardings = _named("out_shardings", self.shardings.outs, full, leaves, ins[:1], avals)
+        prefix, first = self.shardings.outs, ins[:1]
+        shardings = _named(self.caller, "out_shardings", prefix, full, leaves, first, avals)
         paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
         for aval, path, sharding in zip(avals, paths, shardings, strict=True):
             if sharding is not None:
@@ -214,6 +234,7 @@ def _check_tuple(prefix: Any, count: int) -> None:
 
 
 def _named(
+    caller: str,
     what: str,
     prefix: Any,
     full: Any,
@@ -228,7 +249,7 @@ def _named(
     """
     leaves = tree.prefix_leaves("jit", what, prefix, full)
     if not any(isinstance(s, Format) for s in leaves):
-        return [named(f"{what} of jit", s) for s in leaves]
+        return [named(caller, s, what) for s in leaves]
     placed = (s for x in arguments if (s := committed_sharding(x) or _declared(x)))
     own = next(itertools.chain(requested, placed), None)
     first = own or SingleDeviceSharding(state.default_device or xla.default_device())
@@ -239,7 +260,7 @@ def _named(
         places += [None] * (len(leaves) - len(places))
         auto = [_open_like(first, 0) if s is None else s for s in places[: len(leaves)]]
     return [
-        place.with_layout(Layout.AUTO) if isinstance(s, Format) else named(f"{what} of jit", s)
+        place.with_layout(Layout.AUTO) if isinstance(s, Format) else named(caller, s, what)
         for s, place in zip(leaves, auto, strict=True)
     ]
 

@@ -259,13 +259,7 @@ class AnyMesh(abc.ABC):
                     f"(Resource axis: {name} of {spec} is not found in mesh: {self.axis_names})"
                     f"{source.current_location().place()}"
                 )
-            if names.count(name) > 1:
-                raise ShardingError(
-                    f"{spec} names the axis {name!r} twice: A single NamedSharding spec "
-                    "specification can map every mesh axis to at most one positional dimension, "
-                    f"but {spec} has duplicate entries for `{name}`"
-                    f"{source.current_location().place()}"
-                )
+        spec.check_distinct("NamedSharding spec")
 
 
 #: the attributes of a Mesh that an AbstractMesh lacks

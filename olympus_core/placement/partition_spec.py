@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core.base.errors import ArgumentError, UnsupportedError
+from olympus_core.base import source
+from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
 from olympus_core.placement.mesh import are_names
 
 if TYPE_CHECKING:
@@ -186,6 +187,17 @@ class PartitionSpec:
     def _normalized_spec_for_aval(self, ndim: int) -> PartitionSpec:
         """Return the spec with an entry for each of `ndim` dimensions, under JAX's name."""
         return self.update(partitions=[*self.partitions, *[None] * (ndim - len(self))])
+
+    def check_distinct(self, what: str) -> None:
+        """Raise ShardingError if an axis occurs twice in this specification `what`."""
+        names = [name for i in range(len(self)) for name in self.axes(i)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ShardingError(
+                f"A single {what} specification can map every mesh axis to at most one positional "
+                f"dimension, but {self} has duplicate entries for `{twice}`"
+                f"{source.current_location().place()}"
+            )
 
     def axes(self, dimension: int) -> tuple[Any, ...]:
         """Return the names of the axes that a dimension is split along, the major one first."""

@@ -505,7 +505,7 @@ def _memory_kind(kind: str, mesh: AnyMesh) -> str:
 def _annotated(what: str) -> str:
     """Return the words that name an array as JAX's messages do."""
     if what.startswith("the argument "):
-        path = what.removeprefix("the argument ").split(" of ")[0].strip("'")
+        path = what.removeprefix("the argument ").split(" of ")[0].strip("'\"")
         return f"One of pjit arguments with pytree key path {path}"
     if what.startswith("result"):
         return f"One of pjit outputs with pytree key path {what.split(' of ')[0]}"

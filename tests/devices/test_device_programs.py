@@ -17,9 +17,17 @@ from tests.devices.layout_programs import LAYOUT_PROGRAMS
 from tests.devices.memory_programs import MEMORY_PROGRAMS
 from tests.devices.mesh_programs import MESH_PROGRAMS
 from tests.devices.partitioning_programs import PARTITIONING_PROGRAMS
+from tests.devices.pjit_programs import PJIT_PROGRAMS
 from tests.devices.test_explicit_shardings import ORACLE, OURS
 
-EVERY = [*PROGRAMS, *MEMORY_PROGRAMS, *LAYOUT_PROGRAMS, *MESH_PROGRAMS, *PARTITIONING_PROGRAMS]
+EVERY = [
+    *PROGRAMS,
+    *MEMORY_PROGRAMS,
+    *LAYOUT_PROGRAMS,
+    *MESH_PROGRAMS,
+    *PARTITIONING_PROGRAMS,
+    *PJIT_PROGRAMS,
+]
 
 
 def described(p: Any, value: Any) -> Any:

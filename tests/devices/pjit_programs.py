@@ -1,0 +1,121 @@
+"""Programs of `pjit` in the context `with mesh:`, whose result or error is that of JAX.
+
+They are as in `device_programs`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.devices.device_programs import Program, host, mesh, named, put
+
+__all__ = ["PJIT_PROGRAMS"]
+
+PJIT_PROGRAMS: list[Program] = []
+
+
+def row(name: str, run: Callable[[Any], Any], words: str | None = None) -> None:
+    PJIT_PROGRAMS.append(Program(f"pjit: {name}", run, words))
+
+
+def pjit(p: Any, fun: Callable[..., Any], *shardings: Any, **options: Any) -> Any:
+    """Return `pjit` of a function with specs of entries: a name, a tuple of names, or None."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = importlib.import_module(f"{p.m.__name__}.experimental.pjit")
+        return module.pjit(fun, *shardings, **options)
+
+
+def inside(p: Any, run: Callable[[], Any], shape: tuple[int, int] = (2, 4)) -> Any:
+    """Run in the context of a mesh of axes x and y."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        types = (p.sharding.AxisType.Auto,) * 2
+        with p.m.make_mesh(shape, ("x", "y"), axis_types=types):
+            return run()
+
+
+def doubled(p: Any, ins: Any, outs: Any, x: Any, **options: Any) -> Any:
+    return inside(p, lambda: pjit(p, lambda x: x * 2, ins, outs, **options)(x))
+
+
+def on_two_meshes(p: Any) -> list[str]:
+    f = pjit(p, lambda x: x * 2, p.P("x"), None)
+    return [str(inside(p, lambda: f(host(8)), s).sharding) for s in ((2, 4), (4, 2))]
+
+
+def reverse_rule(p: Any) -> Any:
+    f = pjit(p, lambda x: p.np.sin(x).sum(), p.P("x"), None)
+    return inside(p, lambda: p.m.grad(f)(host(8)))
+
+
+def constrained(p: Any, *entries: Any) -> Any:
+    return pjit(p, lambda x: p.lax.with_sharding_constraint(x, p.P(*entries)), None, None)
+
+
+def compiled(p: Any) -> list[str]:
+    program = inside(p, lambda: pjit(p, lambda x: x, p.P("x"), None).lower(host(8)).compile())
+    return [str(program.input_shardings), str(program.output_shardings)]
+
+
+row("specs", lambda p: doubled(p, p.P("x"), p.P("y"), host(8, 8)))
+row("None in arguments", lambda p: doubled(p, None, p.P("y"), host(8, 8)))
+row("None in results", lambda p: doubled(p, p.P("x"), None, host(8, 8)))
+row("None without a mesh", lambda p: pjit(p, lambda x: x * 2, None, None)(host(8)))
+row("no shardings", lambda p: inside(p, lambda: pjit(p, lambda x: x * 2)(host(8))))
+row("no arguments", lambda p: inside(p, lambda: pjit(p, lambda: p.np.ones(8))()))
+row("a placed array", lambda p: inside(p, lambda: pjit(p, lambda x: x * 2)(put(p, "x"))))
+row("an array on one device", lambda p: inside(p, lambda: pjit(p, lambda x: x * 2)(
+    p.m.device_put(host(8), p.m.devices()[2]))), "Received incompatible devices")  # fmt: skip
+row("two meshes", on_two_meshes)
+row("compiled", compiled)
+row("constraint", lambda p: inside(p, lambda: constrained(p, "x", "y")(host(8, 8))))
+row("inner pjit", lambda p: doubled(p, p.P("x"), p.P("x"), pjit(p, np.abs)(host(8))))
+row("pjit in jit", lambda p: inside(p, lambda: p.m.jit(
+    pjit(p, lambda x: x * 2, p.P("y"), p.P("x")))(host(8))))  # fmt: skip
+row("vmap", lambda p: inside(p, lambda: p.m.vmap(
+    pjit(p, lambda x: x * 2, p.P("x"), p.P("y")))(host(3, 8))))  # fmt: skip
+row("grad", reverse_rule)
+row("static argument", lambda p: inside(p, lambda: pjit(
+    p, lambda n, x: x * n, (p.P("x"),), None, static_argnums=0)(3, host(8))))  # fmt: skip
+row("spec without a mesh", lambda p: pjit(p, abs, p.P("x"))(host(8)),
+    "^pjit requires a non-empty mesh in context .* `PartitionSpec`s to in_shardings")  # fmt: skip
+row("unknown axis", lambda p: doubled(p, p.P("z"), None, host(8)), "Resource axis: z of P")
+row("axis twice", lambda p: doubled(p, p.P("x", "x"), None, host(8, 8)),
+    "A single in_shardings specification can map every mesh axis")  # fmt: skip
+row("axis twice in results", lambda p: doubled(p, None, p.P(("x", "x")), host(8, 8)),
+    "A single out_shardings specification can map every mesh axis")  # fmt: skip
+row("axis twice in a constraint",
+    lambda p: inside(p, lambda: constrained(p, "x", "x")(host(8, 8))),
+    "A single shardings specification can map every mesh axis")  # fmt: skip
+row("uneven argument", lambda p: doubled(p, p.P("y"), None, host(6)),
+    "implies that array axis 0 is partitioned 4 times")  # fmt: skip
+row("uneven result", lambda p: doubled(p, None, p.P("y"), host(6)),
+    "implies that array axis 0 is partitioned 4 times")  # fmt: skip
+row("device", lambda p: with_device(p, lambda run: inside(p, run)), "Mesh context manager should")
+row("jit for a device in set_mesh", lambda p: with_device(p, lambda run: in_mesh(p, run), False),
+    "Mesh context manager should not be used with jit when backend or device")  # fmt: skip
+row("path of an argument", lambda p: p.m.jit(
+    lambda foo: foo["a"], in_shardings=({"a": named(p, "x", "y")},))({"a": host(8)}),
+    r"One of pjit arguments with pytree key path foo\['a'\] is incompatible")  # fmt: skip
+row("spec of jit without a mesh", lambda p: p.m.jit(abs, out_shardings=p.P("x"))(host(8)),
+    "^jit requires a non-empty mesh in context .* `PartitionSpec`s to out_shardings")  # fmt: skip
+
+
+def in_mesh(p: Any, run: Callable[[], Any]) -> Any:
+    with p.m.set_mesh(mesh(p)):
+        return run()
+
+
+def with_device(p: Any, within: Callable[[Callable[[], Any]], Any], is_pjit: bool = True) -> Any:
+    """Call a `pjit` or a `jit` for a device within a context."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        device = p.m.devices()[0]
+        function = pjit(p, abs, device=device) if is_pjit else p.m.jit(abs, device=device)
+    return within(lambda: function(host(8)))
