@@ -7,15 +7,14 @@ it can compile the loop to one function; see `compiled_loops`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.avals import ShapedArray
 from olympus_core.lowering.whole_module import lower_function
 from olympus_core.mlir import bindings as mlir
-from olympus_core.mlir.lapack import call_options, routine_of
+from olympus_core.mlir.lapack import call_of
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -24,25 +23,9 @@ if TYPE_CHECKING:
 ROWS = 7
 #: the same for a factorization without a solution: of 7 rows, LAPACK takes 0.7 of the time
 _ROWS_ALONE = 5
-_INT32 = np.dtype("int32")
-_DTYPES = {"f32": np.dtype("float32"), "f64": np.dtype("float64"), "i32": _INT32}
-
-
-class _Routine(NamedTuple):
-    """A routine of LAPACK: the names of its options, and the time to compile its function.
-
-    Compiling the function takes `milliseconds` in a loop, for matrices of more than 2 rows.
-    """
-
-    options: frozenset[str]
-    milliseconds: float
-
-
-_ROUTINES = {
-    "getrf": _Routine(frozenset(), 43),
-    "potrf": _Routine(frozenset(["uplo"]), 25),
-    "trsm": _Routine(frozenset(["diag", "side", "trans_x", "uplo"]), 18),
-}
+_DTYPES = np.dtype("float32"), np.dtype("float64")
+#: the time to compile the function of a routine in a loop, for matrices of more than 2 rows
+_MILLISECONDS = {"getrf": 43, "potrf": 25, "trsm": 18}
 _OF_TWO_ROWS = 0.6  # the time to compile a function for 2 rows, as a part of that for more
 _OF_VECTOR = 7  # the milliseconds to compile a solution for a vector
 
@@ -61,7 +44,7 @@ class Decomposition(NamedTuple):
         if self.is_solution and 1 in self.results[0].shape[-2:]:
             return _OF_VECTOR
         part = _OF_TWO_ROWS if max(self.operands[0].shape[-2:]) <= 2 else 1
-        return part * _ROUTINES[self.routine].milliseconds
+        return part * _MILLISECONDS[self.routine]
 
     @property
     def is_solution(self) -> bool:
@@ -86,33 +69,15 @@ def decomposition_of(operation: ir.Operation) -> Decomposition | None:
     >>> decomposition_of(call).routine
     'potrf'
     """
-    name = routine_of(operation)
-    routine = _ROUTINES.get(name)
-    if routine is None or not operation.operands or not _has_layouts(operation):
+    call = call_of(operation)
+    if call is None or call.routine not in _MILLISECONDS or not _has_layouts(operation):
         return None
-    options = call_options(operation)
-    if options is None or options.keys() != routine.options:
+    a = call.operands[0]
+    if a.dtype not in _DTYPES or not all(0 < n <= ROWS for n in a.shape[-2:]):
         return None
-    operands, results = (
-        [_aval(x.type) for x in values] for values in (operation.operands, operation.results)
+    return Decomposition(
+        call.routine, tuple(sorted(call.options.items())), call.operands, call.results
     )
-    is_routine = results == _results(name, operands, options)
-    if not is_routine or not _is_for(operands[0].dtype, operation):
-        return None
-    if not all(0 < n <= ROWS for n in operands[0].shape[-2:]):
-        return None
-    return Decomposition(name, tuple(sorted(options.items())), tuple(operands), tuple(results))
-
-
-def _aval(kind: Any) -> ShapedArray:
-    dtype: Any = _DTYPES.get(str(kind.element_type), np.dtype("V1"))  # of no routine's types
-    return shaped(tuple(kind.shape), dtype)
-
-
-def _is_for(dtype: np.dtype[Any], operation: ir.Operation) -> bool:
-    """Return True if a call has the routine for matrices of a dtype."""
-    target: str = operation.attributes["call_target_name"].value
-    return target.startswith("lapack_d" if dtype == _DTYPES["f64"] else "lapack_s")
 
 
 def _has_layouts(operation: ir.Operation) -> bool:
@@ -136,27 +101,6 @@ def _by_rows(rank: int) -> list[int]:
 def _by_columns(rank: int) -> list[int]:
     """Return the axes of matrices that are by columns, from the one of adjacent elements on."""
     return [rank - 2, rank - 1, *_by_rows(rank - 2)]
-
-
-def _results(
-    routine: str, operands: Sequence[ShapedArray], options: dict[str, str]
-) -> list[ShapedArray] | None:
-    """Return the types of the results of a routine; None for operands that it does not take."""
-    a, *others = operands
-    if len(a.shape) < 2 or a.dtype not in (_DTYPES["f32"], _DTYPES["f64"]):
-        return None
-    *batch, rows, columns = a.shape
-    if routine == "getrf":
-        pivots = shaped((*batch, min(rows, columns)), _INT32)
-        return None if others else [a, pivots, shaped(tuple(batch), _INT32)]
-    if rows != columns:
-        return None
-    if routine == "potrf":
-        return None if others else [a, shaped(tuple(batch), _INT32)]
-    (b,) = others if len(others) == 1 else (a,)
-    side = -2 if options.get("side") == "L" else -1
-    has_rows = b.shape[:-2] == tuple(batch) and b.shape[side] == rows and b.dtype == a.dtype
-    return [b] if others and has_rows else None
 
 
 @functools.lru_cache(maxsize=256)

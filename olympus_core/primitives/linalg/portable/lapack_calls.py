@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.ir.primitive import op
-from olympus_core.mlir.lapack import call_options, routine_of
+from olympus_core.mlir.lapack import call_of
 from olympus_core.primitives.linalg.algebra import adjoint
 from olympus_core.primitives.linalg.portable.arrays import zeros
 
@@ -97,13 +97,12 @@ def without_lapack(
 
     Return None for another operation, and for a routine that has no such form: it stays.
     """
-    routine = None if ctx.has_lapack else _ROUTINES.get(routine_of(operation))
-    if routine is None:
+    call = None if ctx.has_lapack else call_of(operation)
+    if call is None:
         return None
-    letters = call_options(operation)
-    if letters is None:
-        return None
-    if routine is _gesdd:  # the mode N has no vectors, but their shapes in A or in S
-        (a, *_), (_, _, u, vh, _) = ctx.avals_in, ctx.avals_out
-        letters["mode"] = "A" if (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:] else "S"
-    return ctx.apply(routine, operands, **letters)
+    letters = call.options
+    if call.routine == "gesdd":  # the mode N has no vectors, but their shapes in A or in S
+        (a, *_), (_, _, u, vh, _) = call.operands, call.results
+        is_full = (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:]
+        letters = letters | {"mode": "A" if is_full else "S"}
+    return ctx.apply(_ROUTINES[call.routine], operands, **letters)
