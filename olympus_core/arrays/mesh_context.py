@@ -160,6 +160,12 @@ def use_abstract_mesh(mesh: AbstractMesh) -> contextlib.AbstractContextManager[N
             "Expected mesh of type `olympus.sharding.AbstractMesh`: use_abstract_mesh got "
             f"{mesh!r:.80}"
         )
+    around = abstract_mesh()
+    if not mesh.empty and not around.empty and mesh.size != around.size:
+        raise ArgumentError(
+            f"use_abstract_mesh cannot change the size of the mesh. Got new mesh: {mesh} with "
+            f"size={mesh.size} and prev mesh: {around} with size={around.size}"
+        )
     return using_mesh(concrete_like(mesh))
 
 

@@ -361,7 +361,7 @@ def make_array_from_single_device_arrays(
     name = "make_array_from_single_device_arrays"
     sharding = _checked_sharding(name, sharding)
     by_device: dict[Any, DeviceArray] = {}
-    if not isinstance(arrays, list | tuple | DeviceArray):
+    if not isinstance(arrays, list | tuple):
         raise ArgumentError(
             f"{name} `arrays` argument must be a list or tuple, but got {type(arrays)}"
         )
@@ -391,7 +391,7 @@ def make_array_from_single_device_arrays(
             "distinct devices, but got device IDs "
             f"{[d.id for x in arrays for d in x.devices()]}: {name} got two of one device"
         )
-    if not arrays:
+    if not arrays and dtype is None:
         raise ShardingError(
             "If the Array has no addressable shards, `dtype` must be provided via the `dtype` "
             f"argument to `{name}`: it got no arrays for {sharding!r}"

@@ -55,6 +55,8 @@ class ShapedArray:
     _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
     #: the function that returns the sharding of a type without a mesh, by the number of dimensions
     unsharded: ClassVar[Callable[[int], Any]]
+    #: the function that returns the part of a sharding in the type of an array of a shape
+    explicit_of: ClassVar[Callable[[Any, Shape], Any]]
     #: the memory spaces of arrays: that of devices, and that of their host
     spaces: ClassVar[tuple[Any, Any]]
     shape: Shape
@@ -70,9 +72,29 @@ class ShapedArray:
     #: True if a dimension is an expression in variables
     is_symbolic: bool
 
-    def __new__(cls, shape: ShapeLike, dtype: DTypeLike, weak_type: bool = False) -> ShapedArray:
-        """Return the type; raise ShapeError and DTypeError for an invalid shape or dtype."""
-        return shaped(canonical_shape(shape), dtypes.canonicalize(dtype), bool(weak_type))
+    def __new__(
+        cls,
+        shape: ShapeLike,
+        dtype: DTypeLike,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        manual_axis_type: ManualAxisType | None = None,
+        memory_space: Any = None,
+    ) -> ShapedArray:
+        """Return the type; raise ShapeError and DTypeError for an invalid shape or dtype.
+
+        Raises ShardingError for a sharding that does not split the shape evenly.
+        """
+        size = canonical_shape(shape)
+        return shaped(
+            size,
+            dtypes.canonicalize(dtype),
+            bool(weak_type),
+            _SAME if manual_axis_type is None else manual_axis_type.varying,
+            None if sharding is None else ShapedArray.explicit_of(sharding, size),
+            memory_space is not None and memory_space is cls.spaces[1],
+        )
 
     @classmethod
     def _unchecked(
@@ -169,9 +191,14 @@ class ShapedArray:
         texts = [(k, ",".join(map(str, v)), len(v)) for k, v in sets.items() if v]
         return f"{{{', '.join([f'{k}:({t})' if n > 1 else f'{k}:{t}' for k, t, n in texts])}}}"
 
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """Return the text of shape and dtype: `float32[8,128]`, or `f32[8,128]`."""
-        return self.short_name() if short_dtypes else self.long_name()
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """Return the text of shape and dtype: `float32[8,128]`, or `f32[8,128]`.
+
+        With `mesh_axis_types`, it ends in the names of the mesh's axes by their types.
+        """
+        text = self.short_name() if short_dtypes else self.long_name()
+        mesh = self.explicit.mesh if mesh_axis_types and self.explicit is not None else None
+        return text if mesh is None else text + mesh.type_text()
 
     def strip_weak_type(self) -> ShapedArray:
         """Return the same type, not weak."""

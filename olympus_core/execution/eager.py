@@ -202,9 +202,8 @@ def _compile_on(
     where = placement(
         primitive.spoken(dict(items)), operation.program, ins, operation.out_shardings
     )
-    if where is None or where.num_devices == 1 or any(operation.out_shardings):
-        warn_unusable_donations(entry, avals)  # otherwise the compiler chooses what a result takes
     if where is None:
+        warn_unusable_donations(entry, avals)
         one = SingleDeviceSharding(device)
         where = Placement((device,), 1, (one,), is_default=True)
         ins, outs = (one,) * len(avals), (one,) * len(operation.program.outvars)
@@ -232,7 +231,8 @@ def _on_concrete_mesh(
     if mesh is None:
         raise ShardingError(
             f"'{operation.name}' has shardings on a mesh without devices alone: Please pass "
-            "`jax.Array`s with a `NamedSharding`",
+            f"`jax.Array`s with a `NamedSharding` as input to `{operation.name}` when passing "
+            "`AbstractMesh` to the mesh argument.",
             hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names), or "
             "write `with olympus.set_mesh(mesh):`",
         )

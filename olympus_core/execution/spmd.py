@@ -8,6 +8,7 @@ none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import BackendError, ShardingError
 from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
-from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
 from olympus_core.placement.chosen_sharding import whole_on
 from olympus_core.placement.layout import Layout, array_format, order_of
 from olympus_core.placement.mesh import AnyMesh, Mesh
@@ -342,23 +343,44 @@ def partitioned(entry: EntryAttributes, program: Olympuspr, where: Placement) ->
         for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
             if sharding is not None:
                 sharding.check_shape(aval.shape, f"{what} {i + 1} of '{entry.name}', an array")
+    ins, outs = (
+        [_part(aval, s) for aval, s in zip_longest(avals, shardings)]
+        for avals, shardings in (
+            (program.in_avals, entry.in_shardings),
+            (program.out_avals, entry.out_shardings),
+        )
+    )
+    reused = aliases(entry.donated, ins, outs)
+    are_known = len(entry.out_shardings) == len(outs) and not any(
+        map(_is_open, entry.out_shardings)
+    )
+    if are_known or where.num_devices == 1:
+        split = frozenset([i for i, s in enumerate(entry.in_shardings) if not _is_open(s)])
+        warn_unusable_donations(entry._replace(aliases=reused, donated=entry.donated & split), ins)
     # otherwise the compiler chooses the result that takes a donated buffer
-    aliases = {i: j for i, j in entry.aliases.items() if _is_same_part(entry, program, i, j)}
-    return entry._replace(num_partitions=where.num_devices, aliases=aliases, meshes=where.meshes)
+    fixed = {i: j for i, j in reused.items() if _are_known(entry, i, j)}
+    return entry._replace(num_partitions=where.num_devices, aliases=fixed, meshes=where.meshes)
 
 
-def _is_same_part(entry: EntryAttributes, program: Olympuspr, argument: int, result: int) -> bool:
-    """Return True if an argument and a result have the same requested sharding."""
+def _is_open(sharding: Sharding | None) -> bool:
+    return sharding is None or leaves_open(sharding)
+
+
+def _part(aval: ShapedArray, sharding: Sharding | None) -> ShapedArray:
+    """Return the type of the part of an array on each device; of all if the sharding is open."""
+    if sharding is None or leaves_open(sharding):
+        return aval
+    return aval.update(shape=sharding.shard_shape(aval.shape))
+
+
+def _are_known(entry: EntryAttributes, argument: int, result: int) -> bool:
+    """Return True if an argument and a result have shardings, with the same layout."""
     if argument >= len(entry.in_shardings) or result >= len(entry.out_shardings):
         return False
     own, other = entry.in_shardings[argument], entry.out_shardings[result]
     if own is None or other is None or leaves_open(own) or leaves_open(other):
         return False
-    if devices_of(own) is None or devices_of(other) is None:
-        return own == other
-    if own.layout != other.layout:
-        return False
-    return own.is_equivalent_to(other, program.out_avals[result].ndim)
+    return (own.layout, own.memory_kind) == (other.layout, other.memory_kind)
 
 
 def with_shardings(

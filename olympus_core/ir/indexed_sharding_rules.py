@@ -119,9 +119,13 @@ def product(avals: Avals, dimension_numbers: Any) -> Spec:
         one, other = [lhs[i] for i in left], [rhs[i] for i in right]
         pairs = list(zip(one, other, strict=True))
         if any(a is not None and b is not None and a != b for a, b in pairs):
+            dims = {
+                "batch": "lhs batch dimensions and rhs batch dimensions to have the",
+                "contracting": "contracting dimensions to have",
+            }
             raise ambiguous(
-                f"dot_general requires lhs {what} dimensions and rhs {what} dimensions to have the "
-                f"consistent sharding, got {tuple(one)} and {tuple(other)}",
+                f"dot_general requires {dims[what]} consistent sharding, got {tuple(one)} and "
+                f"{tuple(other)}",
                 avals,
             )
         if what == "contracting" and any(a is not None and b is not None for a, b in pairs):

@@ -91,6 +91,32 @@ def _last_axis(eqn: Eqn) -> dict[str, Any]:
     return {"axis": eqn.inputs[0].aval.ndim - 1}
 
 
+def _manual_axes(eqn: Eqn) -> dict[str, Any]:
+    return {"newly_manual_axes": _Set(eqn.params["manual_axes"])}
+
+
+def _constraint(eqn: Eqn) -> dict[str, Any]:
+    """Return the dimensions of a constraint that the compiler splits; its mesh is its own."""
+    spec = getattr(eqn.params["sharding"], "spec", ())
+    is_open = [i for i in range(len(spec)) if str(spec[i]) == "UNCONSTRAINED"]
+    return {"context_mesh": _Text("Mesh()"), "unconstrained_dims": _Set(is_open)}
+
+
+class _Text(str):
+    """A value that is printed as it is."""
+
+    __slots__ = ()
+
+    __repr__ = str.__str__
+
+
+class _Set(frozenset[Any]):
+    """A frozenset whose text has the elements in order, and braces if it is empty."""
+
+    def __repr__(self) -> str:
+        return f"frozenset({{{', '.join(sorted(map(repr, self)))}}})"
+
+
 def _by_names(names: str, form: Form) -> dict[str, Form]:
     return dict.fromkeys(names.split(), form)
 
@@ -107,6 +133,7 @@ _FORMS: dict[str, Form] = {
     **_by_names("iota reshape", Form(added={"sharding": None})),
     "jit": Form(more=_requested, first=("name",)),
     "all_to_all": Form(added={"tiled": False}, lacked=("axis_size",)),
+    "axis_index": Form(lacked=("varies",)),
     "broadcast_in_dim": Form(implied=("shape",), optional=("broadcast_dimensions",)),
     "checkpoint": Form("remat2", lacked=("name",)),
     "custom_jvp_call": Form(
@@ -122,12 +149,15 @@ _FORMS: dict[str, Form] = {
     ),
     "qr": Form(added={"use_magma": None}),
     "random_seed": Form(added={"impl": "fry"}),
+    "reshard": Form(implied=("sharding",)),
     "scatter": Form(added={"update_jaxpr": None, "update_consts": ()}),
     "scatter-add": Form(more=_combining("add")),
     "scatter-max": Form(more=_combining("max")),
     "scatter-min": Form(more=_combining("min")),
     "scatter-mul": Form(more=_combining("mul")),
     "scatter-sub": Form(more=_combining("sub")),
+    "shard_map": Form(more=_manual_axes, lacked=("manual_axes",)),
+    "sharding_constraint": Form(more=_constraint, added={"layout": None}),
     "svd": Form(added={"algorithm": None, "subset_by_index": None}, lacked=("routine",)),
     "top_k": Form(more=_last_axis),
 }

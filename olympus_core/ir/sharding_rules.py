@@ -208,11 +208,26 @@ def batch_dimensions(name: str, avals: Avals, ranks: Sequence[int], outs: Avals)
     return [(*leading[0], *[None] * (a.ndim - len(leading[0]))) for a in outs]
 
 
-def unsplit(name: str, aval: ShapedArray, axes: Iterable[int], avals: Avals) -> None:
-    """Raise ShardingTypeError if one of the dimensions `axes` is split."""
+def check_one_mesh(avals: Avals) -> None:
+    """Raise ShardingError for types on meshes of different axes."""
+    meshes = [a.explicit.mesh for a in avals if a.explicit is not None]
+    for mesh in meshes[1:]:
+        if mesh.shape_tuple != meshes[0].shape_tuple:
+            raise ShardingError(
+                "Mesh for all inputs should be equal. Got one mesh: "
+                f"{meshes[0]} and another mesh: {mesh}"
+            )
+
+
+def unsplit(
+    name: str, aval: ShapedArray, axes: Iterable[int], avals: Avals, what: str = "dimensions"
+) -> None:
+    """Raise ShardingTypeError if one of the dimensions `axes`, which are the `what`, is split."""
     spec = spec_of(aval)
     if any(spec[d] is not None for d in axes):
-        raise ambiguous(f"{name} operand cannot be sharded on the dimensions {tuple(axes)}", avals)
+        raise ambiguous(
+            f"{name} operand cannot be sharded on the {what} {', '.join(map(str, axes))}", avals
+        )
 
 
 def unsplit_axis(name: str, avals: Avals, axis: int, message: str | None = None) -> Spec:

@@ -285,7 +285,7 @@ class StagedFunction(Generic[_P, _R]):
         keeps = looks or not trace.at_base()
         params = call.params if keeps else call.eager_params
         try:
-            outs = trace.current_trace().process(jit_p, [*call.consts, *arguments.leaves], params)
+            outs = self._processed(call.consts, arguments.leaves, params)
         except UsageError as error:
             self._raise_named(error, arguments)
             raise
@@ -295,6 +295,17 @@ class StagedFunction(Generic[_P, _R]):
             raise self._out_of_range(error, arguments) from None
         result: _R = call.out_tree.unflatten(outs)
         return result
+
+    def _processed(self, consts: Sequence[Any], leaves: Sequence[Any], params: Any) -> Any:
+        """Return the results of a call, with constants on the devices of the arguments."""
+        process = state.trace.process
+        try:
+            return process(jit_p, [*consts, *leaves], params)
+        except ShardingError:
+            if all(committed_sharding(x) is None for x in consts):
+                raise
+        freed = [x if committed_sharding(x) is None else x.numpy() for x in consts]
+        return process(jit_p, [*freed, *leaves], params)
 
     def referenced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

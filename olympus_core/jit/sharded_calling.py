@@ -27,7 +27,8 @@ from olympus_core.placement.sharding import (
     SingleDeviceSharding,
 )
 from olympus_core.primitives.sharding import sharding_constraint_p
-from olympus_core.transforms import references
+from olympus_core.transforms import data, references
+from olympus_core.transforms.data import is_float0
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -119,7 +120,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
             placement = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
             params = (call.params if looks else call.eager_params) | placement
             try:
-                results = trace.current_trace().process(jit_p, [*consts, *leaves], params)
+                results = self._processed(consts, leaves, params)
             except UsageError as error:
                 self._raise_named(error, arguments)
                 raise
@@ -194,7 +195,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
         leaves = arguments.leaves
         prefix, first = self.shardings.outs, ins[:1]
         shardings = _named(self.caller, "out_shardings", prefix, full, leaves, first, avals)
-        paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
+        paths = map(tree.keystr, data.paths(out_tree))
         for aval, path, sharding in zip(avals, paths, shardings, strict=True):
             if sharding is not None:
                 sharding.check_shape(aval.shape, f"result{path} of '{self.name}'")
@@ -248,6 +249,7 @@ def _named(
     `requested` and those of the `arguments`.  `avals` are the types of results.
     """
     leaves = tree.prefix_leaves("jit", what, prefix, full)
+    leaves = [s for s, x in zip(leaves, tree.leaves(full), strict=True) if not is_float0(x)]
     if not any(isinstance(s, Format) for s in leaves):
         return [named(caller, s, what) for s in leaves]
     placed = (s for x in arguments if (s := committed_sharding(x) or _declared(x)))

@@ -70,6 +70,12 @@ def explicit_sharding(
             f"Context mesh {mesh} should match the mesh of sharding "
             f"{where.mesh.abstract_mesh} passed to {caller}"
         )
+    is_auto = AxisType.Auto in where.mesh.axis_types
+    if not is_auto and PartitionSpec.UNCONSTRAINED in where.spec.partitions:
+        raise ShardingError(
+            f"{where.spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. "
+            f"Got mesh axis_types: {where.mesh.axis_types}"
+        )
     _check_types(caller, where)
     sharding: NamedSharding = where.update(mesh=concrete_like(where.mesh))
     return sharding
@@ -81,8 +87,8 @@ def _check_types(caller: str, where: NamedSharding) -> None:
     for name in [n for d in range(len(spec)) for n in spec.axes(d)]:
         if types[name] is not AxisType.Explicit:
             raise ShardingError(
-                f"PartitionSpec passed to {caller} cannot contain axis names with the type Auto "
-                f"or Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
+                f"PartitionSpec passed to {caller} cannot contain axis names that are of type "
+                f"Auto or Manual. Got PartitionSpec: {where.spec} with axis name: {name} of type: "
                 f"{types[name]}"
             )
 
@@ -118,7 +124,10 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
 def _resharded(x: Any, where: Any) -> Any:
     sharding = explicit_sharding("reshard", where, x, is_moved=not trace.manual_axes())
     if sharding is None:
-        raise ArgumentError(f"reshard needs a sharding on a mesh, and got {where!r:.80}")
+        raise ArgumentError(
+            "Reshard should only be used with out_shardings which are non-None and have a "
+            f"non-empty mesh. Got sharding {where!s:.80}"
+        )
     return as_type(x, sharding)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence, Set
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from olympus_core.arrays.device_array import DeviceArray
-from olympus_core.arrays.mesh_context import context_mesh, current_mesh
+from olympus_core.arrays.mesh_context import abstract_mesh, context_mesh, current_mesh
 from olympus_core.arrays.types_on_meshes import array_mesh
 from olympus_core.base import source, tree
 from olympus_core.base.avals import ShapedArray, get_aval
@@ -25,6 +25,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.library.explicit import spec_sets
 from olympus_core.library.manual_values import ManualValues
+from olympus_core.library.shard_map_errors import ArrayPlace, too_long, uneven, unreplicated
 from olympus_core.placement.mesh import AnyMesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.primitives.axis_casts import vary_unreduced_cast_p
@@ -247,8 +248,8 @@ def _mapped(
             specs = [_inferred_spec(a, mapping) for a in avals]
         else:
             specs = _specs("in_specs", mapping.in_specs, in_tree)
-        for name, aval, spec in zip(names, avals, specs, strict=True):
-            _check_spec(mapping, spec, aval, f"{name} of '{function_name(f)}'")
+        for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
+            _check_spec(mapping, spec, aval, ArrayPlace(f, in_tree, mapping.in_specs, i, True))
         local = tuple([
             local_aval(a, s, mapping.mesh, mapping.manual, mapping.check)
             for a, s in zip(avals, specs, strict=True)
@@ -334,7 +335,7 @@ def _checked(
     mesh: AnyMesh | None, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
 ) -> _Mapping:
     outer = trace.manual_axes()
-    if not isinstance(mesh, AnyMesh):
+    if not isinstance(mesh, AnyMesh) or mesh.empty:
         raise _not_a_mesh(mesh)
     context = context_mesh()
     if context is not None and not outer and context.abstract_mesh != mesh.abstract_mesh:
@@ -400,8 +401,8 @@ def _check_axes(
     for name in mesh.axis_names:
         if name in spec_axes(spec) & outer_names:
             raise ShardingError(
-                f"The context mesh, in which {name!r} is manual, should match the mesh passed to "
-                f"shard_map {mesh}: {what} has {spec}, and a shard_map around it has this axis",
+                f"The context mesh {abstract_mesh()} should match the mesh passed to shard_map "
+                f"{mesh}: {what} has {spec}, and a shard_map around it maps over {name!r}",
                 hint=f"leave {name!r} out: arrays in the body are already parts along it",
             )
         if name in spec_axes(spec) - manual:
@@ -449,6 +450,8 @@ def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec
 
 
 def _not_a_mesh(value: Any) -> ArgumentError:
+    if isinstance(value, AnyMesh):
+        return ArgumentError(f"shard_map requires a non-empty mesh. Got {value}")
     return ArgumentError(
         "shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for "
         f"its second argument, but got {value!s:.80} of type {type(value)}"
@@ -481,8 +484,9 @@ def _inferred_spec(aval: ShapedArray, mapping: _Mapping) -> PartitionSpec:
     return spec
 
 
-def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:
-    place = source.current_location().place()
+def _check_spec(
+    mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, place: ArrayPlace
+) -> None:
     mesh = mapping.mesh
     if mesh.are_all_axes_explicit and mapping.manual == set(mesh.axis_names):
         rest = [None] * (aval.ndim - len(spec))
@@ -491,26 +495,15 @@ def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what:
         if len(spec) <= aval.ndim and given != own:
             raise ShardingError(
                 f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
-                f"{own} for {what}, which is {aval.long_name()}{place}",
+                f"{own} for {place.value_name()} of '{function_name(place.function)}', which is "
+                f"{aval.long_name()}{source.current_location().place()}",
                 hint="leave in_specs out, or reshard the argument",
             )
     if len(spec) > aval.ndim:
-        raise ShardingError(
-            f"shard_map applied to the function was given an in_specs entry which is too long to "
-            "be compatible with the corresponding input value from the function: in_specs is "
-            f"{spec} which has length {len(spec)}, but {what} is {aval.long_name()}, which has "
-            f"rank {aval.ndim}{place}"
-        )
-    sizes = mapping.mesh.shape
+        raise too_long(place, spec, aval)
     for d, n in enumerate(aval.shape):
-        count = math.prod(sizes[name] for name in spec.axes(d))
-        if n % count:
-            raise ShardingError(
-                "shard_map applied to the function was given argument arrays with axis sizes that "
-                f"are not evenly divisible by the corresponding mesh axis sizes: {what} is "
-                f"{aval.long_name()}, and {spec} cannot cut its dimension {d}, of {n} elements, "
-                f"into {count} equal parts{place}"
-            )
+        if n % math.prod(mesh.shape[name] for name in spec.axes(d)):
+            raise uneven(place, spec, aval, d, mesh)
 
 
 def _staged(
@@ -529,10 +522,9 @@ def _staged(
         outs, out_tree = tree.flatten(f(*in_tree.unflatten(leaves)))
         check_results(function_name(f), outs, out_tree)
         specs[:] = _specs("out_specs", mapping.out_specs, out_tree)
-        paths, _ = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))
         return [
-            _result(x, spec, f"result{tree.keystr(path)} of '{function_name(f)}'", mapping)
-            for x, spec, (path, _) in zip(outs, specs, paths, strict=True)
+            _result(x, spec, ArrayPlace(f, out_tree, mapping.out_specs, i, False), mapping)
+            for i, (x, spec) in enumerate(zip(outs, specs, strict=True))
         ]
 
     what = f"'{function_name(f)}'"
@@ -571,28 +563,16 @@ def _with_sets(x: Any, spec: PartitionSpec, mapping: _Mapping) -> Any:
     return x
 
 
-def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
+def _result(x: Any, spec: PartitionSpec, place: ArrayPlace, mapping: _Mapping) -> Any:
     """Return a result of a body typed to vary along exactly the axes of its spec."""
     aval = get_aval(x)
     if len(spec) > aval.ndim:
-        raise ShardingError(
-            "shard_map applied to the function was given an out_specs entry which is too long to "
-            "be compatible with the corresponding output value from the function: out_specs is "
-            f"{spec} which has length {len(spec)}, but {what} is {aval.long_name()}, which has "
-            f"rank {aval.ndim}"
-        )
+        raise too_long(place, spec, aval)
     if not mapping.check:
         return x
     named = spec_axes(spec)
     x = _with_sets(x, spec, mapping)
     aval = get_aval(x)
-    if unnamed_axes := (aval.vma & mapping.manual) - named:
-        axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in unnamed_axes)
-        raise ShardingError(
-            "shard_map applied to the function was given out_specs which require replication which "
-            f"can't be statically inferred given the mesh: {what} is {aval.long_name()}, which may "
-            f"differ along {axes}, and its spec {spec} requires that it does not",
-            hint="name the axis in out_specs, reduce along it, as by lax.psum, or pass "
-            "check_vma=False",
-        )
+    if unnamed := (aval.vma & mapping.manual) - named:
+        raise unreplicated(place, spec, aval, mapping.mesh, unnamed)
     return varying(x, named)

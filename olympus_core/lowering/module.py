@@ -147,12 +147,15 @@ class LoweringContext:
             for group, avals in ((specs[0], self.avals_in), (specs[1], self.avals_out))
         )
         names = [texts[n] for n in mapped.mesh.axis_names if n in mapped.names]
-        computation = manual_computation(operands, outs, ins, results, names)
-        types = [mlir.tensor_type(a) for a in program.in_avals]
-        locations = [computation.location] * len(types)
-        block = computation.regions[0].blocks.append(*types, arg_locs=locations)
         module.axes, module.manual = mapped.mesh.shape_tuple, Manual(mapped.mesh, every)
         try:
+            if mapped.mesh.size == 1 and calls_python(program):
+                # the compiler refuses a manual computation with a call on one device
+                return lower_eqns(self.nested(), program, list(operands))
+            computation = manual_computation(operands, outs, ins, results, names)
+            types = [mlir.tensor_type(a) for a in program.in_avals]
+            locations = [computation.location] * len(types)
+            block = computation.regions[0].blocks.append(*types, arg_locs=locations)
             with mlir.ir.InsertionPoint(block):
                 inner = LoweringContext(module)  # it sees no constants of this block
                 mlir.op("sdy.return", (), lower_eqns(inner, program, list(block.arguments)))

@@ -106,9 +106,9 @@ class AnyMesh(abc.ABC):
             raise ShardingError(f"{kind} needs names that can be hashed, and got {names!r:.80}")
         if len(names) != len(sizes):
             raise ShardingError(
-                f"{kind} requires the ndim of its first argument to equal the length of its second "
-                f"argument (`axis_names`), but got {len(sizes)} dimensions and {len(names)} names: "
-                f"{names!r:.80}"
+                f"{kind} requires the ndim of its first argument (`devices`) to equal the length "
+                "of its second argument (`axis_names`), but got devices.ndim == "
+                f"{len(sizes)} and len(axis_names) == {len(names)}: the names are {names!r:.80}"
             )
         if None in names:
             raise ShardingError(f"{kind} axis names cannot be None. Got: {names!r:.80}")
@@ -118,18 +118,18 @@ class AnyMesh(abc.ABC):
         self.axis_types = self._checked_types(types, len(names))
         self.has_explicit_axes = AxisType.Explicit in self.axis_types
 
-    @staticmethod
-    def _checked_types(types: Any, count: int) -> tuple[AxisType, ...]:
+    @classmethod
+    def _checked_types(cls, types: Any, count: int) -> tuple[AxisType, ...]:
         """Return the type of each axis; one type is for all axes, and None is `Auto`."""
         if types is None:
             return (AxisType.Auto,) * count
-        axis_types = (
-            (types,) * count if isinstance(types, AxisType) else as_tuple(types, "axis_types")
-        )
-        if invalid := [t for t in axis_types if not isinstance(t, AxisType)]:
+        is_one = isinstance(types, AxisType | str)
+        axis_types = (types,) * count if is_one else as_tuple(types, "axis_types")
+        if any(not isinstance(t, AxisType) for t in axis_types):
             raise ArgumentError(
-                "axis_types needs an AxisType for each axis: axis_types must be of type "
-                f"`olympus.sharding.AxisType`. Got {invalid[0]!r:.80}",
+                f"axis_types passed to {cls.__name__} must be of type "
+                f"`olympus.sharding.AxisType`. Got {axis_types!r:.80} of type "
+                f"{tuple(map(type, axis_types))}",
                 hint="leave axis_types out: each axis is olympus.sharding.AxisType.Auto",
             )
         if len(axis_types) != count:
@@ -143,6 +143,12 @@ class AnyMesh(abc.ABC):
         """Return the names of the axes of a type, in their order."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple([name for name, kind in pairs if kind is axis_type])
+
+    def type_text(self) -> str:
+        """Return the names of the axes by their types: `({Explicit: ('x', 'y')})`."""
+        kinds = dict.fromkeys(self.axis_types)
+        texts = [f"{kind.name}: {self.axes_of_type(kind)}" for kind in kinds]
+        return f"({{{', '.join(texts)}}})"
 
     @property
     def auto_axes(self) -> tuple[Any, ...]:
@@ -225,11 +231,6 @@ class AnyMesh(abc.ABC):
     def empty(self) -> bool:
         """True for the mesh of a context without one."""
 
-    @property
-    def is_multi_process(self) -> bool:
-        """False: all devices belong to this process."""
-        return False
-
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_" and hasattr(self, "_hash"):
             raise AttributeError(f"cannot assign to field {name!r} of a {type(self).__name__}")
@@ -248,6 +249,12 @@ class AnyMesh(abc.ABC):
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
         return f"{type(self).__name__}({sizes}, axis_types={self.axis_types})"
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # its devices cannot be copied
+
     def check_spec(self, spec: PartitionSpec) -> None:
         """Raise ShardingError for a name that is no axis of the mesh, or that occurs twice."""
         names = [name for i in range(len(spec)) for name in spec.axes(i)]
@@ -263,7 +270,7 @@ class AnyMesh(abc.ABC):
 
 
 #: the attributes of a Mesh that an AbstractMesh lacks
-_OF_DEVICES = ("device_ids", "devices", "local_devices", "local_mesh")
+_OF_DEVICES = ("device_ids", "devices", "is_multi_process", "local_devices", "local_mesh")
 
 
 class AbstractDevice(NamedTuple):
@@ -351,6 +358,16 @@ class AbstractMesh(AnyMesh):
         if name in _OF_DEVICES:
             raise ShardingError(f"{self} has no devices: AbstractMesh does not implement {name}")
         raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
+
+    def __enter__(self) -> Self:
+        """Raise ShardingError: a mesh without devices is no context."""
+        raise ShardingError(
+            "AbstractMesh does not implement __enter__",
+            hint="write `with olympus.sharding.use_abstract_mesh(mesh):`",
+        )
+
+    def __exit__(self, *exc: object) -> None:
+        """Do nothing: the mesh is not entered."""
 
     def update(
         self,
@@ -444,6 +461,11 @@ class Mesh(AnyMesh, metaclass=_Shared):
     def local_mesh(self) -> Mesh:
         """The mesh itself: all devices belong to this process."""
         return self
+
+    @property
+    def is_multi_process(self) -> bool:
+        """False: all devices belong to this process."""
+        return False
 
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:

@@ -74,8 +74,8 @@ class PartitionSpec:
         """Return the axes of `unreduced` or `reduced`; raise ArgumentError for invalid ones."""
         if not isinstance(names, Set):
             raise ArgumentError(
-                f"{what} argument of PartitionSpec should be of type `frozenset` or `set`. Got "
-                f"{names!r:.80}"
+                f"{what} argument of PartitionSpec should of type `frozenset` or `set`. Got type "
+                f"{names!s:.80}: it is the set of the names of axes"
             )
         if None in names:
             raise ArgumentError(

@@ -190,9 +190,7 @@ class Sharding(abc.ABC):
                 raise ShardingError(
                     f"{what} of shape {tuple(shape)} cannot have {self.spoken()}: its dimension "
                     f"{i} has {n} elements, which {self._cutting(i)} cannot cut into {count} "
-                    f"equal parts: Sharding {self} implies that array axis {i} is partitioned "
-                    f"{count} times, but the dimension size is {n} (full shape: {tuple(shape)}, "
-                    f"per-dimension tiling factors: {list(counts)} should evenly divide the shape)"
+                    f"equal parts: {self._uneven_text(i, counts, tuple(shape))}"
                     f"{source.current_location().place()}"
                 )
 
@@ -203,6 +201,14 @@ class Sharding(abc.ABC):
     def spoken(self) -> str:
         """Return the sharding's name in messages."""
         return repr(self)
+
+    def _uneven_text(self, axis: int, counts: Sequence[int], shape: tuple[int, ...]) -> str:
+        """Return JAX's text of an axis of a shape that is not cut into equal parts."""
+        return (
+            f"Sharding {self} implies that array axis {axis} is partitioned {counts[axis]} times, "
+            f"but the dimension size is {shape[axis]} (full shape: {shape}, per-dimension tiling "
+            f"factors: {list(counts)} should evenly divide the shape)"
+        )
 
     def _cutting(self, dimension: int) -> str:
         return "the sharding"
@@ -367,7 +373,7 @@ class NamedSharding(Sharding):
                 is_typed = types[name] is AxisType.Manual and isinstance(mesh, AbstractMesh)
                 if types[name] is not AxisType.Explicit and not is_typed:  # of a type in a body
                     raise ShardingError(
-                        f"{what} axes can only refer to mesh axes that have the type `Explicit`. "
+                        f"{what} axes can only refer to mesh axes that is of type `Explicit`. "
                         f"Got {what.lower()} axes: {set(names)} and mesh: {mesh}"
                     )
 
@@ -479,6 +485,15 @@ class NamedSharding(Sharding):
         sizes = ", ".join(f"{name}={size}" for name, size in self.mesh.shape_tuple)
         return f"the sharding {self.spec} on the mesh ({sizes})"
 
+    def _uneven_text(self, axis: int, counts: Sequence[int], shape: tuple[int, ...]) -> str:
+        if isinstance(self.mesh, Mesh):
+            return super()._uneven_text(axis, counts, shape)
+        return (
+            f"Sharding spec {self.spec.axes(axis)} implies that array axis {axis} is partitioned "
+            f"{counts[axis]} times, but does not evenly divide the dimension size {shape[axis]}. "
+            f"Got shape: {shape} and sharding {self}"
+        )
+
     def _cutting(self, dimension: int) -> str:
         names = self.spec.axes(dimension)
         return f"the ax{'i' if len(names) == 1 else 'e'}s {', '.join(map(repr, names))}"
@@ -526,6 +541,16 @@ def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
     if not (sharding.mesh.has_explicit_axes or sharding.spec.has_sets):
         return None
     return _typed_sharding(sharding, ndim)
+
+
+def _explicit_of(sharding: Any, shape: tuple[int, ...]) -> NamedSharding | None:
+    typed = typed_sharding(sharding, len(shape))
+    if typed is not None:
+        typed.check_shape(shape, "an array")
+    return typed
+
+
+ShapedArray.explicit_of = staticmethod(_explicit_of)
 
 
 @functools.lru_cache(maxsize=4096)

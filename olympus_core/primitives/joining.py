@@ -237,7 +237,7 @@ class Unstack(LinearPrimitive, MultipleResults):
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
         axis = params["axis"]
-        sharding_rules.unsplit(self.name, avals[0], (axis,), avals)
+        sharding_rules.unsplit(self.name, avals[0], (axis,), avals, "unstacking axis")
         return [sharding_rules.without(sharding_rules.spec_of(avals[0]), (axis,))] * len(outs)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:

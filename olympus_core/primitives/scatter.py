@@ -43,6 +43,7 @@ from olympus_core.primitives.gather import (
     require,
 )
 from olympus_core.primitives.reduction import fill_region
+from olympus_core.primitives.sharding import retyped
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
@@ -232,6 +233,11 @@ def _where(condition: Any, x: Any) -> Any:
     return op.select_n(condition, scalar_zero(x), x)
 
 
+def _zeros_like(x: Any) -> Any:
+    """Return zeros with the shape, the dtype and the sharding in the type of x."""
+    return retyped(zeros_like(x), get_aval(x))
+
+
 def _shape(x: Any) -> Shape:
     return x.aval.shape if isinstance(x, Linear) else shape_of(x)
 
@@ -258,8 +264,8 @@ class Replace(Scatter):
         dx, _, du = tangents
         if dx is None and du is None:
             return self.bind(*primals, **params), None
-        dx = zeros_like(x) if dx is None else dx
-        du = zeros_like(updates) if du is None else du
+        dx = _zeros_like(x) if dx is None else dx
+        du = _zeros_like(updates) if du is None else du
         if _alone(indices, params):
             params["unique_indices"] = True
             return self.bind(*primals, **params), self.bind(dx, indices, du, **params)
@@ -296,7 +302,7 @@ class ScatterSum(Scatter):
         out = self.bind(*primals, **params)
         if du is None:
             return out, dx
-        return out, self.bind(zeros_like(x) if dx is None else dx, indices, du, **params)
+        return out, self.bind(_zeros_like(x) if dx is None else dx, indices, du, **params)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, indices, updates = operands
@@ -323,7 +329,7 @@ class ScatterProduct(Scatter):
                     "updates have no derivative where windows may overlap",
                     hint="pass unique_indices=True if they do not",
                 )
-            part = op.mul(x, op.scatter_add(zeros_like(x), indices, du, **params))
+            part = op.mul(x, op.scatter_add(_zeros_like(x), indices, du, **params))
             total = part if total is None else op.add_any(total, part)
         return self.bind(*primals, **params), total
 
@@ -358,7 +364,7 @@ class ScatterExtremum(Scatter):
         )
         count = op.scatter_add(unwritten, indices, written, **params)
         share = op.div(elementwise_constant(x, 1), count)
-        total = zeros_like(x) if dx is None else op.mul(dx, unwritten)
+        total = _zeros_like(x) if dx is None else op.mul(dx, unwritten)
         if du is not None:
             total = op.scatter_add(total, indices, op.mul(du, written), **params)
         return out, op.mul(total, share)

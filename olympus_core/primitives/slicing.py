@@ -226,7 +226,10 @@ class DynamicUpdateSlice(SingleResult):
     ) -> sharding_rules.Specs:
         if sharding_rules.spec_of(avals[0]) != sharding_rules.spec_of(avals[1]):
             raise sharding_rules.ambiguous(
-                "dynamic_update_slice operand sharding must be equal to update sharding", avals[:2]
+                "dynamic_update_slice operand sharding must be equal to update sharding, got "
+                f"operand sharding {avals[0].long_name()} and update sharding "
+                f"{avals[1].long_name()}",
+                avals[:2],
             )
         return [sharding_rules.spec_of(avals[0])]
 

@@ -33,7 +33,7 @@ from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
 )
-from olympus_core.stages.interface import Interface, Stage
+from olympus_core.stages.interface import Interface, Stage, placed_tree
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
@@ -240,7 +240,9 @@ class Compiled(Stage):
             if isinstance(x, ShardedArray) and x.committed:
                 raise ShardingError(
                     f"argument {name!r} of '{self.fun_name}' was placed with the "
-                    f"sharding {x.sharding}, and the program was compiled for one device",
+                    f"sharding {x.sharding}, and the program was compiled for one device: "
+                    "Computation was compiled for input shardings that disagree with the shardings "
+                    "of arguments passed to it",
                     hint="lower the function with this array, or put it on the first device",
                 )
         return [
@@ -290,20 +292,26 @@ class Compiled(Stage):
 
         None for an argument that the program does not use, unless `jit` has `keep_unused`.
         """
+        return placed_tree(self.in_tree, self._flat_inputs())
+
+    def _flat_inputs(self) -> Sequence[Sharding | None]:
         return self._used([self._one_device()] * self._count)
 
-    def _used(self, shardings: Sequence[Sharding | None]) -> Any:
-        """Return the shardings in the structure of the arguments, without those of unused ones."""
+    def _flat_outputs(self) -> Sequence[Sharding | None]:
+        return [self._one_device()] * len(self.signature.out_avals)
+
+    def _used(self, shardings: Sequence[Sharding | None]) -> Sequence[Sharding | None]:
+        """Return the shardings of the arguments, with None for those of unused ones."""
         if self.signature.keep_unused or self._lowered is None:
-            return self.in_tree.unflatten(shardings)
+            return shardings
         used = self._lowered.used_arguments()
         places = enumerate(shardings)
-        return self.in_tree.unflatten([s if i in used else None for i, s in places])
+        return [s if i in used else None for i, s in places]
 
     @property
     def output_shardings(self) -> Any:
         """The sharding of each array of the result, in the structure of the result."""
-        return self.out_tree.unflatten([self._one_device()] * len(self.signature.out_avals))
+        return placed_tree(self.out_tree, self._flat_outputs())
 
     @property
     def input_formats(self) -> Any:
@@ -312,26 +320,24 @@ class Compiled(Stage):
         It is empty for an argument whose sharding is None.
         """
         s = self.signature
-        return self._formats(s.in_avals, s.in_shardings, self.in_tree, self.input_shardings)
+        return self._formats(s.in_avals, s.in_shardings, self.in_tree, self._flat_inputs())
 
     @property
     def output_formats(self) -> Any:
         """The `Format` of each array of the result, in its structure."""
         s = self.signature
-        return self._formats(s.out_avals, s.out_shardings, self.out_tree, self.output_shardings)
+        return self._formats(s.out_avals, s.out_shardings, self.out_tree, self._flat_outputs())
 
     def _formats(
         self,
         avals: Sequence[ShapedArray],
         laid: Sequence[Sharding | None],
         treedef: tree.PyTreeDef,
-        shardings: Any,
+        places: Sequence[Sharding | None],
     ) -> Any:
-        places = treedef.flatten_up_to(shardings)
         places = [s and (own or s) for own, s in zip(laid or places, places, strict=True)]
-        return treedef.unflatten(
-            array_format(a.ndim, s) for a, s in zip(avals, places, strict=True)
-        )
+        formats = [array_format(a.ndim, s) for a, s in zip(avals, places, strict=True)]
+        return placed_tree(treedef, formats)
 
     def _one_device(self) -> Sharding | None:
         here = isinstance(self.executable, xla.Executable)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_bundle.manifest import ArrayInfo
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, shaped
 from olympus_core.base.dtypes import long_name
+from olympus_core.placement.layout import Format
 from olympus_core.placement.sharding import Sharding
 
 
@@ -141,18 +142,29 @@ class Stage:
     def input_shardings(self) -> Any:
         """The sharding of each argument, in the structure (args, kwargs); None if unspecified."""
         s = self.signature
-        return s.in_tree.unflatten(unlaid(s.in_shardings) or [None] * len(s.in_avals))
+        return placed_tree(s.in_tree, unlaid(s.in_shardings) or [None] * len(s.in_avals))
 
     @property
     def output_shardings(self) -> Any:
         """The sharding of each array of the result, in its structure; None if unspecified."""
         s = self.signature
-        return s.out_tree.unflatten(unlaid(s.out_shardings) or [None] * len(s.out_avals))
+        return placed_tree(s.out_tree, unlaid(s.out_shardings) or [None] * len(s.out_avals))
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The flat indices of the arguments whose buffers are donated."""
         return tuple(sorted(self.signature.donated))
+
+
+def placed_tree(treedef: tree.PyTreeDef, places: Iterable[Sharding | Format | None]) -> Any:
+    """Return a tree of shardings or formats; an array of keys has that of its words."""
+    return tree.map(
+        lambda x: x.data if _is_of_keys(x) else x, treedef.unflatten(places), is_leaf=_is_of_keys
+    )
+
+
+def _is_of_keys(x: Any) -> bool:
+    return isinstance(getattr(x, "data", None), Sharding | Format)
 
 
 def unlaid(shardings: Sequence[Sharding | None]) -> list[Sharding | None]:

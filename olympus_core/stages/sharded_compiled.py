@@ -19,6 +19,7 @@ from olympus_core.execution.eager import check_values
 from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import Sharding
 from olympus_core.stages.compiled import Compiled, finish_buffers
 from olympus_core.stages.interface import Interface, unlaid
 
@@ -111,15 +112,11 @@ class ShardedCompiled(Compiled):
 
         return prepare
 
-    @property
-    def input_shardings(self) -> Any:
-        """The sharding of each argument, in the structure (args, kwargs), as for `Compiled`."""
+    def _flat_inputs(self) -> Sequence[Sharding | None]:
         return self._used(unlaid(self.signature.in_shardings))
 
-    @property
-    def output_shardings(self) -> Any:
-        """The sharding of each array of the result, in the structure of the result."""
-        return self.out_tree.unflatten(unlaid(self.signature.out_shardings))
+    def _flat_outputs(self) -> Sequence[Sharding | None]:
+        return unlaid(self.signature.out_shardings)
 
 
 class SavedCompiled(Compiled):

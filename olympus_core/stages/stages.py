@@ -122,7 +122,8 @@ class Traced(Stage):
         repeats = compilation.checked_repeats(repeats)
         s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
         entry = entry._replace(lapack=compilation.checked_linalg(linalg) == "auto")
-        warn_unusable_donations(entry, s.in_avals, s.arg_names)
+        if where is None:  # otherwise it depends on the parts of arrays
+            warn_unusable_donations(entry, s.in_avals, s.arg_names)
         # an inspection lowers the program again, with its constants
         is_apart = checked_constants(constants) == "store" and not has_inspections(self.olympuspr)
         storage = Storage(is_apart, whole_on_mesh(where))

@@ -571,31 +571,3 @@ row("a description of results", lambda p: str(p.m.jit(
     lambda x: x * 2, out_shardings=named(p, "x")).eval_shape(host(8, 2))))  # fmt: skip
 row("a description of results of a placed array", lambda p: str(p.m.jit(
     lambda x: x * 2).eval_shape(put(p, "x"))))  # fmt: skip
-
-
-def cached(p: Any, run: Any, *arguments: Any) -> Any:
-    """Return the number of cached programs of a staged function after each call."""
-    counts = []
-    for argument in arguments:
-        run(argument)
-        counts.append(run._cache_size())
-    return counts
-
-
-def doubled(p: Any) -> Any:
-    return p.m.jit(lambda x: x * 2)
-
-
-row("cache of shardings", lambda p: cached(p, doubled(p), *[
-    put(p, *e) for e in (("x",), ("x",), ("y",), (), ("x", None))]))  # fmt: skip
-row("cache of devices", lambda p: cached(p, doubled(p), *[
-    p.m.device_put(host(4), p.m.devices()[d]) for d in (0, 1, 0, 2)]))  # fmt: skip
-
-
-def cached_by_a_gradient(p: Any) -> Any:
-    run = doubled(p)
-    p.m.grad(run)(1.0)
-    return [run._cache_size(), *cached(p, run, 1.0, 2.0)]
-
-
-row("cache of a gradient", cached_by_a_gradient)

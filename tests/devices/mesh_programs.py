@@ -5,6 +5,7 @@ They are as in `device_programs`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -76,7 +77,7 @@ row("a shard_map of an array on a mesh of other axes", lambda p: in_mesh(p, "Aut
     "should match the mesh")  # fmt: skip
 row("a shard_map on a mesh of other axes", lambda p: in_mesh(p, "Explicit", lambda:
     p.m.shard_map(lambda x: x, mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x"))(host(8))),
-    "should match the mesh passed to shard_map")  # fmt: skip
+    "should match the mesh passed")  # fmt: skip
 row("a constraint in an explicit context", lambda p: in_mesh(p, "Explicit", lambda:
     p.m.jit(lambda x: p.lax.with_sharding_constraint(x, named(p, "x")))(host(8))),
     "acts as an assert")  # fmt: skip
@@ -180,3 +181,91 @@ row("one value on a device", lambda p: filled(
 row("one value on axes in a program", lambda p: p.m.jit(lambda x: [
     p.lax.full((8,), 2, sharding=named(p, "x")), p.lax.full_like(x, 2, sharding=named(p, "x"))
 ])(host(8)))  # fmt: skip
+
+
+def explicit_type(p: Any, *entries: Any, shape: tuple[int, ...] = (8, 4)) -> Any:
+    """Return the type of arrays on axes of the type `Explicit`."""
+    own = p.mesh(("Explicit", "Explicit")).abstract_mesh
+    return p.m.core.ShapedArray(
+        shape, "float32", sharding=p.sharding.NamedSharding(own, p.P(*entries))
+    )
+
+
+def abstract(p: Any, size: int = 8) -> Any:
+    return p.sharding.AbstractMesh((size,), ("x",))
+
+
+def within(context: Any, run: Callable[[], Any]) -> Any:
+    with context:
+        return run()
+
+
+def on_explicit(p: Any, fun: Callable[[Any], Any]) -> Any:
+    """Return a function's result for an array whose rows are split in its type."""
+    return in_mesh(p, "Explicit", lambda: fun(p.m.device_put(host(8, 4), p.P("x"))))
+
+
+def mapped(p: Any, fun: Any, ins: Any, outs: Any, *arguments: Any) -> Any:
+    return p.m.shard_map(fun, mesh=mesh(p), in_specs=ins, out_specs=outs)(*arguments)
+
+
+row("a type with a sharding", lambda p: [str(explicit_type(p, "x")), str(explicit_type(p))])
+row("a type with the types of axes", lambda p: explicit_type(p, "x").str_short(True, True))
+row("an uneven type", lambda p: explicit_type(p, "y", shape=(6,)),
+    r"Sharding spec \('y',\) implies that array axis 0 is partitioned 4 times")  # fmt: skip
+row("copies of a mesh", lambda p: [f(mesh(p)) is mesh(p) for f in (copy.copy, copy.deepcopy)])
+row("an abstract mesh as a context", lambda p: within(abstract(p), int), "implement __enter__")
+row("processes of an abstract mesh", lambda p: abstract(p).is_multi_process, "does not implement")
+row("another size of the mesh", lambda p: in_mesh(p, "Auto", lambda: within(
+    p.sharding.use_abstract_mesh(abstract(p, 2)), int)), "cannot change the size of")  # fmt: skip
+row("types of a mesh",
+    lambda p: p.sharding.Mesh(np.array(p.m.devices()), "x", axis_types=("Auto",)),
+    "axis_types passed to Mesh must be of type")  # fmt: skip
+row("names of a mesh", lambda p: p.sharding.Mesh(np.array(p.m.devices()), ("x", "y")),
+    r"got devices.ndim == 1 and len\(axis_names\) == 2")  # fmt: skip
+row("an empty mesh of shard_map", lambda p: p.m.shard_map(
+    abs, mesh=p.sharding.Mesh(np.empty((), object), ()), in_specs=p.P(), out_specs=p.P())(1.0),
+    "requires a non-empty mesh. Got Mesh")  # fmt: skip
+row("a long spec of an argument", lambda p: mapped(
+    p, lambda a, foo: a, (p.P(), p.P("x", "y")), p.P(), 1.0, {"b": host(8)}),
+    r"in_specs\[1\] is P\('x', 'y'\) which has length 2, but the passed args\[1\]\['b'\], where "
+    r"args\[1\] is bound to <lambda>'s parameter 'foo', has shape float32\[8\], which has rank 1 "
+    r"\(and 1 < 2\)")  # fmt: skip
+row("a long spec of a result", lambda p: mapped(
+    p, lambda x: {"b": x.sum()}, p.P("x"), p.P("x"), host(8)),
+    r"out_specs is P\('x',\) which has length 1, but <lambda>\(\*args\)\['b'\]")  # fmt: skip
+row("an uneven part", lambda p: mapped(p, lambda *xs: xs[0], p.P("y"), p.P("y"), host(8), host(6)),
+    r"the passed args\[1\] of shape float32\[6\].* corresponds to in_specs of value P\('y',\), "
+    r"which maps array axis 0 \(of size 6\) to mesh axis 'y' \(of size 4\), but")  # fmt: skip
+row("a varying result", lambda p: mapped(p, lambda x: x, p.P("x"), p.P(), host(8)),
+    r"out_specs is P\(\) which implies that the corresponding output value is only varying across "
+    r"mesh axes \{\} and not \{x\}, but it was inferred to be possibly")  # fmt: skip
+row("a nested map", lambda p: mapped(
+    p, lambda x: mapped(p, abs, p.P("x"), p.P("x"), x), p.P("x"), p.P("x"), host(8)),
+    "The context mesh AbstractMesh.*Manual, Manual.* should match the mesh passed")  # fmt: skip
+row("text of a shard_map", lambda p: str(p.m.make_jaxpr(lambda x: mapped(
+    p, lambda x: x * p.lax.axis_index("x"), p.P("x"), p.P("x"), x))(host(8))))  # fmt: skip
+row("text of a constraint", lambda p: str(p.m.make_jaxpr(
+    lambda x: p.lax.with_sharding_constraint(x, named(p, None, "x")))(auto(p))))  # fmt: skip
+row("text of a reshard", lambda p: on_explicit(p, lambda x: str(
+    p.m.make_jaxpr(lambda x: p.sharding.reshard(x, p.P("y")))(x))))  # fmt: skip
+row("gradient of a set column", lambda p: on_explicit(
+    p, p.m.grad(lambda x: (x.at[:, 0].set(1.0) ** 2).sum())))  # fmt: skip
+row("unconstrained entries", lambda p: on_explicit(
+    p, lambda x: p.sharding.reshard(x, p.P(p.P.UNCONSTRAINED))),
+    "cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`")  # fmt: skip
+row("resharded to None", lambda p: on_explicit(p, lambda x: p.sharding.reshard(x, None)),
+    "Reshard should only be used with out_shardings which are non-None")  # fmt: skip
+row("resharded along auto axes", lambda p: in_mesh(p, "Auto", lambda: p.sharding.reshard(
+    host(8), p.P("x"))), "passed to reshard cannot contain axis names")  # fmt: skip
+row("another assertion", lambda p: on_explicit(
+    p, lambda x: p.lax.with_sharding_constraint(x, p.P("y"))),
+    r"all axes of mesh are of type `Explicit`. The array sharding: P\('x', None\) did not match "
+    r"the sharding provided: P\('y', None\)")  # fmt: skip
+row("contracted along two axes", lambda p: on_explicit(
+    p, lambda x: p.np.dot(x.T, p.m.device_put(host(8, 4), p.P("y")))),
+    "dot_general requires contracting dimensions to have consistent sharding, got")  # fmt: skip
+row("unstacked along a split axis", lambda p: on_explicit(p, lambda x: p.np.unstack(x)),
+    "operand cannot be sharded on the unstacking axis 0")  # fmt: skip
+row("arrays of no list", lambda p: p.m.make_array_from_single_device_arrays(
+    (8,), named(p, "x"), p.np.ones(4)), "`arrays` argument must be a list or tuple")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Programs of `pjit` in the context `with mesh:`, whose result or error is that of JAX.
+"""Programs of `pjit` and `jit` on several devices, whose result or error is that of JAX.
 
 They are as in `device_programs`.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.devices.device_programs import Program, host, mesh, named, put
+from tests.devices.device_programs import Program, host, keys, mesh, named, put, words
 
 __all__ = ["PJIT_PROGRAMS"]
 
@@ -40,7 +40,7 @@ def inside(p: Any, run: Callable[[], Any], shape: tuple[int, int] = (2, 4)) -> A
             return run()
 
 
-def doubled(p: Any, ins: Any, outs: Any, x: Any, **options: Any) -> Any:
+def staged(p: Any, ins: Any, outs: Any, x: Any, **options: Any) -> Any:
     return inside(p, lambda: pjit(p, lambda x: x * 2, ins, outs, **options)(x))
 
 
@@ -63,9 +63,9 @@ def compiled(p: Any) -> list[str]:
     return [str(program.input_shardings), str(program.output_shardings)]
 
 
-row("specs", lambda p: doubled(p, p.P("x"), p.P("y"), host(8, 8)))
-row("None in arguments", lambda p: doubled(p, None, p.P("y"), host(8, 8)))
-row("None in results", lambda p: doubled(p, p.P("x"), None, host(8, 8)))
+row("specs", lambda p: staged(p, p.P("x"), p.P("y"), host(8, 8)))
+row("None in arguments", lambda p: staged(p, None, p.P("y"), host(8, 8)))
+row("None in results", lambda p: staged(p, p.P("x"), None, host(8, 8)))
 row("None without a mesh", lambda p: pjit(p, lambda x: x * 2, None, None)(host(8)))
 row("no shardings", lambda p: inside(p, lambda: pjit(p, lambda x: x * 2)(host(8))))
 row("no arguments", lambda p: inside(p, lambda: pjit(p, lambda: p.np.ones(8))()))
@@ -75,7 +75,7 @@ row("an array on one device", lambda p: inside(p, lambda: pjit(p, lambda x: x * 
 row("two meshes", on_two_meshes)
 row("compiled", compiled)
 row("constraint", lambda p: inside(p, lambda: constrained(p, "x", "y")(host(8, 8))))
-row("inner pjit", lambda p: doubled(p, p.P("x"), p.P("x"), pjit(p, np.abs)(host(8))))
+row("inner pjit", lambda p: staged(p, p.P("x"), p.P("x"), pjit(p, np.abs)(host(8))))
 row("pjit in jit", lambda p: inside(p, lambda: p.m.jit(
     pjit(p, lambda x: x * 2, p.P("y"), p.P("x")))(host(8))))  # fmt: skip
 row("vmap", lambda p: inside(p, lambda: p.m.vmap(
@@ -85,17 +85,17 @@ row("static argument", lambda p: inside(p, lambda: pjit(
     p, lambda n, x: x * n, (p.P("x"),), None, static_argnums=0)(3, host(8))))  # fmt: skip
 row("spec without a mesh", lambda p: pjit(p, abs, p.P("x"))(host(8)),
     "^pjit requires a non-empty mesh in context .* `PartitionSpec`s to in_shardings")  # fmt: skip
-row("unknown axis", lambda p: doubled(p, p.P("z"), None, host(8)), "Resource axis: z of P")
-row("axis twice", lambda p: doubled(p, p.P("x", "x"), None, host(8, 8)),
+row("unknown axis", lambda p: staged(p, p.P("z"), None, host(8)), "Resource axis: z of P")
+row("axis twice", lambda p: staged(p, p.P("x", "x"), None, host(8, 8)),
     "A single in_shardings specification can map every mesh axis")  # fmt: skip
-row("axis twice in results", lambda p: doubled(p, None, p.P(("x", "x")), host(8, 8)),
+row("axis twice in results", lambda p: staged(p, None, p.P(("x", "x")), host(8, 8)),
     "A single out_shardings specification can map every mesh axis")  # fmt: skip
 row("axis twice in a constraint",
     lambda p: inside(p, lambda: constrained(p, "x", "x")(host(8, 8))),
     "A single shardings specification can map every mesh axis")  # fmt: skip
-row("uneven argument", lambda p: doubled(p, p.P("y"), None, host(6)),
+row("uneven argument", lambda p: staged(p, p.P("y"), None, host(6)),
     "implies that array axis 0 is partitioned 4 times")  # fmt: skip
-row("uneven result", lambda p: doubled(p, None, p.P("y"), host(6)),
+row("uneven result", lambda p: staged(p, None, p.P("y"), host(6)),
     "implies that array axis 0 is partitioned 4 times")  # fmt: skip
 row("device", lambda p: with_device(p, lambda run: inside(p, run)), "Mesh context manager should")
 row("jit for a device in set_mesh", lambda p: with_device(p, lambda run: in_mesh(p, run), False),
@@ -119,3 +119,93 @@ def with_device(p: Any, within: Callable[[Callable[[], Any]], Any], is_pjit: boo
         device = p.m.devices()[0]
         function = pjit(p, abs, device=device) if is_pjit else p.m.jit(abs, device=device)
     return within(lambda: function(host(8)))
+
+
+def plain(name: str, run: Callable[[Any], Any], words: str | None = None) -> None:
+    PJIT_PROGRAMS.append(Program(name, run, words))
+
+
+def cached(p: Any, run: Any, *arguments: Any) -> Any:
+    """Return the number of cached programs of a staged function after each call."""
+    counts = []
+    for argument in arguments:
+        run(argument)
+        counts.append(run._cache_size())
+    return counts
+
+
+def doubled(p: Any) -> Any:
+    return p.m.jit(lambda x: x * 2)
+
+
+plain("cache of shardings", lambda p: cached(p, doubled(p), *[
+    put(p, *e) for e in (("x",), ("x",), ("y",), (), ("x", None))]))  # fmt: skip
+plain("cache of devices", lambda p: cached(p, doubled(p), *[
+    p.m.device_put(host(4), p.m.devices()[d]) for d in (0, 1, 0, 2)]))  # fmt: skip
+
+
+def cached_by_a_gradient(p: Any) -> Any:
+    run = doubled(p)
+    p.m.grad(run)(1.0)
+    return [run._cache_size(), *cached(p, run, 1.0, 2.0)]
+
+
+plain("cache of a gradient", cached_by_a_gradient)
+
+
+def elsewhere(p: Any, *more: Any) -> Any:
+    """Return the sum of an array on a mesh, or else of a NumPy array, and one on device 3."""
+    c = p.m.device_put(host(8, 2), p.m.devices()[3])
+    return p.m.jit(lambda x: x + c)(put(p, *more))
+
+
+def as_argument(p: Any) -> Any:
+    return p.m.jit(lambda x: x, in_shardings=named(p, "x"))
+
+
+def compiled_keys(p: Any) -> list[Any]:
+    k = keys(p)
+    rows = named(p, "x")
+    program = p.m.jit(lambda k: (k, p.m.random.key_data(k)), in_shardings=rows).lower(k).compile()
+    out, data = program(k)
+    return [str(program.input_shardings), str(program.output_shardings), words(p, out), data]
+
+
+def one_device(p: Any, fun: Callable[[Any], Any]) -> Any:
+    """Map a function over a mesh of one device."""
+    one = p.sharding.Mesh(np.array(p.m.devices()[:1]), ("a",))
+    return p.m.jit(p.m.shard_map(fun, mesh=one, in_specs=p.P("a"), out_specs=p.P("a")))(host(2))
+
+
+def unusable(p: Any, *entries: Any) -> list[str]:
+    """Return the warnings of a donated array whose result has another sharding."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        p.m.jit(lambda x: x + 1, donate_argnums=0, out_shardings=named(p, *entries))(put(p, "x"))
+    return [str(w.message)[:46] for w in seen if "donated" in str(w.message)]
+
+
+def exchanged(p: Any) -> list[bool]:
+    """Return which of two donated arrays each of two results with the other sharding takes."""
+    step = p.m.jit(
+        lambda x, y: (x + 1, y + 1),
+        donate_argnums=(0, 1),
+        out_shardings=(named(p, "y"), named(p, "x")),
+    )
+    text = step.lower(put(p, "x"), put(p, "y")).as_text()
+    return [f"tf.aliasing_output = {i}" in text for i in (0, 1)]
+
+
+plain("a constant on another device", lambda p: elsewhere(p, "x"))
+plain("a float0 argument", lambda p: as_argument(p)(np.zeros(8, p.m.dtypes.float0)).shape)
+plain("keys of a compiled program", compiled_keys)
+plain("a part of keys", lambda p: words(p, p.m.device_put(
+    keys(p), named(p, "x")).addressable_data(5)))  # fmt: skip
+plain("a call on a mesh of one device", lambda p: one_device(p, lambda x: p.m.pure_callback(
+    lambda v: 2 * v, p.m.ShapeDtypeStruct((2,), "float32"), x)).addressable_data(0))  # fmt: skip
+plain("donation to another sharding", lambda p: unusable(p, "y"))
+plain("donation to the same sharding", lambda p: unusable(p, "x"))
+plain("exchanged donations", exchanged)
+plain("compiled for another device", lambda p: p.m.jit(abs).lower(host(2)).compile()(
+    p.m.device_put(host(2), p.m.devices()[1])),
+    "Computation was compiled for input shardings that disagree with")  # fmt: skip

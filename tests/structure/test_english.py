@@ -76,7 +76,10 @@ ALLOWED_NAMES: dict[str, tuple[str, ...]] = {
 #: Text in which a banned phrase is right, by file: a quotation without backquotes, or a fixed term.
 ALLOWED: dict[str, tuple[str, ...]] = {}
 #: Terms of JAX's messages, which ours contain.
-TERMS = re.compile(r"problematic value is of type|There is no -> in rule")
+TERMS = re.compile(
+    r"problematic value is of type|There is no -> in rule|axis names that are of type"
+    r"|axes of mesh are of type|mesh axes that is of type"
+)
 #: Code and names, which are not sentences: ``x``, `x`, and the lines of a doctest session.
 CODE = re.compile(r"``.*?``|`[^`]*`|^\s*(?:>>>|\.\.\.) .*$", re.DOTALL | re.MULTILINE)
 

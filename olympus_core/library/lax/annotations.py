@@ -155,9 +155,10 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
         e is not PartitionSpec.UNCONSTRAINED and e != o for e, o in zip(entries, own, strict=True)
     ):
         raise ShardingAssertionError(
-            "`with_sharding_constraint` acts as an assert when all axes of mesh have the type "
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
-            f"provided: {spec}. The array is {aval.long_name()}",
+            f"provided: {spec._normalized_spec_for_aval(aval.ndim)}. The array is "
+            f"{aval.long_name()}",
             hint="use olympus.sharding.reshard",
         )
     return x

@@ -373,6 +373,10 @@ class KeyArray:
             for s in self.data.addressable_shards
         ]
 
+    def addressable_data(self, index: int) -> KeyArray:
+        """Return the part of the keys on the device `index` of this process."""
+        return self.with_data(self.data.addressable_data(index))
+
     @property
     def global_shards(self) -> list[Any]:
         """The part of the keys on each device."""

@@ -41,6 +41,11 @@ class _RuntimeSharding(_jax.GSPMDSharding):  # type: ignore[misc]
 
     memory_kind = None
 
+    @property
+    def _device(self) -> Any:
+        """The device of an array on one device."""
+        return self._internal_device_list[0]
+
     def _to_xla_hlo_sharding(self, rank: int) -> Any:
         return self._hlo_sharding
 
