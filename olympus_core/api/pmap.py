@@ -292,6 +292,8 @@ def pmap(
     """
     check_callable("pmap", fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    for axis in tree.leaves(in_axes):
+        _check_axis("in_axes", axis)
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
         if axis is not None:
             _check_axis("out_axes", axis)

@@ -15,7 +15,7 @@ from olympus_core import xla
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, register_aval
 from olympus_core.base.context import state
-from olympus_core.base.errors import DTypeError, ExchangeError, ShardingError, UsageError
+from olympus_core.base.errors import DTypeError, ExchangeError, UnsupportedError, UsageError
 from olympus_core.base.transfer_guards import guard_to_device
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
@@ -140,7 +140,7 @@ class DeviceArray(Array):
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the array is computed, and return it."""
-        self._alive()
+        self._alive("BlockHostUntilReady() called on deleted or donated buffer: an array was used")
         xla.block_until_ready(self.buffer)
         return self
 
@@ -158,12 +158,16 @@ class DeviceArray(Array):
     def unsafe_buffer_pointer(self) -> int:
         """Return the address of the elements in the memory of the only device.
 
-        Raises UsageError for an array that was deleted or donated, and ShardingError for an array
-        on several devices.
+        Raises UsageError for an array that was deleted or donated, and UnsupportedError for an
+        array on several devices.
         """
-        self._alive()
+        self._alive("UnsafeBufferPointer() called on deleted or donated buffer: an array was used")
         if len(self.devices()) > 1:
-            raise ShardingError("unsafe_buffer_pointer needs an array on one device")
+            raise UnsupportedError(
+                "UnsafeBufferPointer() is supported only for unsharded arrays: this one is on "
+                f"{len(self.devices())} devices",
+                hint="take those of its addressable_shards",
+            )
         return int(self.addressable_shards[0].data.buffer.unsafe_buffer_pointer())
 
     def on_device_size_in_bytes(self) -> int:
@@ -172,10 +176,10 @@ class DeviceArray(Array):
         sizes = [x.data.buffer.on_device_size_in_bytes() for x in self.addressable_shards]
         return int(sum(sizes))
 
-    def _alive(self) -> None:
+    def _alive(self, use: str = "an array was used") -> None:
         """Raise UsageError for an array that was deleted or donated."""
         if xla.is_deleted(self.buffer):
-            raise xla.deleted_error("an array was used", self.aval.long_name())
+            raise xla.deleted_error(use, self.aval.long_name())
 
     # The names of these are those of JAX's arrays, which programs read.
 

@@ -427,7 +427,9 @@ class ShapeDtypeStruct(metaclass=_Description):
             sharding = sharding.to_sharding("a ShapeDtypeStruct", **options)
         if sharding is not None and not hasattr(sharding, "check_shape"):
             raise ArgumentError(
-                f"ShapeDtypeStruct needs a sharding or None, and got {sharding!r:.80}"
+                "sharding should be an instance of `jax.sharding.Sharding`, "
+                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+                f"{sharding!s:.80} of type {type(sharding)}: ShapeDtypeStruct needs it, or None"
             )
         if sharding is not None:
             sharding.check_shape(self.shape, "a ShapeDtypeStruct")

@@ -306,8 +306,7 @@ class Primitive:
             return tuple([a.with_memory(on_host) for a in outs])
         if all(a.explicit is None for a in avals):
             return self._abstract(avals, params)
-        if not self.changes_mesh:
-            sharding_rules.check_one_mesh(avals)
+        sharding_rules.check_one_mesh(self.name, avals)
         outs = self._abstract(tuple([a.without_sharding() for a in avals]), params)
         specs = self.sharding_rule(avals, outs, params)
         pair = unreduced_rules.NONE

@@ -53,8 +53,8 @@ def ambiguous(message: str, avals: Avals, hint: str = _HINT) -> ShardingTypeErro
     return ShardingTypeError(f"{message}: the operands are {types_text(avals)}", hint=hint)
 
 
-def mesh_of(name: str, avals: Avals) -> AnyMesh | None:
-    """Return the mesh of the operands' shardings; raise ShardingTypeError if they have several."""
+def check_one_mesh(name: str, avals: Avals) -> None:
+    """Raise ShardingTypeError if the operands' shardings have several meshes."""
     meshes = {a.explicit.mesh: a for a in avals if a.explicit is not None}
     if len(meshes) > 1:
         one, other = list(meshes)[:2]
@@ -63,7 +63,6 @@ def mesh_of(name: str, avals: Avals) -> AnyMesh | None:
             f"mesh: {other}",
             avals,
         )
-    return next(iter(meshes), None)
 
 
 def check_context(name: str, avals: Avals, mesh: AnyMesh) -> None:
@@ -90,7 +89,6 @@ def with_specs(
     `pair` are the unreduced axes of each result, and the reduced ones. Raises ShardingTypeError for
     a spec that names an axis twice, or that does not divide a result.
     """
-    mesh_of(primitive.name, avals)
     like = next(a.explicit for a in avals if a.explicit is not None)
     typed = []
     for out, spec in zip(outs, specs, strict=True):
@@ -206,17 +204,6 @@ def batch_dimensions(name: str, avals: Avals, ranks: Sequence[int], outs: Avals)
     if any(s != leading[0] for s in leading):
         raise ambiguous(f"All inputs to {name} must have the same batch sharding", avals)
     return [(*leading[0], *[None] * (a.ndim - len(leading[0]))) for a in outs]
-
-
-def check_one_mesh(avals: Avals) -> None:
-    """Raise ShardingError for types on meshes of different axes."""
-    meshes = [a.explicit.mesh for a in avals if a.explicit is not None]
-    for mesh in meshes[1:]:
-        if mesh.shape_tuple != meshes[0].shape_tuple:
-            raise ShardingError(
-                "Mesh for all inputs should be equal. Got one mesh: "
-                f"{meshes[0]} and another mesh: {mesh}"
-            )
 
 
 def unsplit(

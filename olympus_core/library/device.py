@@ -16,7 +16,7 @@ from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_ar
 from olympus_core.arrays.mesh_context import current_mesh, named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import ShapeDtypeStruct, get_aval
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, MissingMeshError
 from olympus_core.execution import eager
@@ -111,7 +111,8 @@ def on_default_device(x: Array) -> Array:
 
 def like(x: Array, prototype: Any, device: Any) -> Array:
     """Return the array `x` on `device`, by default on the device of `prototype`, if it has one."""
-    if device is None and isinstance(prototype, DeviceArray) and prototype.committed:
+    is_put = isinstance(prototype, DeviceArray) and prototype.committed
+    if device is None and (is_put or isinstance(prototype, ShapeDtypeStruct)):
         device = prototype.sharding
     return placed(x, device)
 

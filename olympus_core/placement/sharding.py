@@ -183,7 +183,7 @@ class Sharding(abc.ABC):
         Also raises it for a layout of another number of dimensions.
         """
         if self.layout is not None:
-            self.layout.check_compatible_aval(shape, what)
+            self.layout.check_compatible_aval(shape, _annotated(what, "jit"))
         counts = self.tiling_of(shape, what).counts
         for i, (n, count) in enumerate(zip(shape, counts, strict=True)):
             if n % count:
@@ -517,13 +517,13 @@ def _memory_kind(kind: str, mesh: AnyMesh) -> str:
     return checked_memory_kind(kind, mesh.flat_devices if isinstance(mesh, Mesh) else ())
 
 
-def _annotated(what: str) -> str:
+def _annotated(what: str, function: str = "pjit") -> str:
     """Return the words that name an array as JAX's messages do."""
     if what.startswith("the argument "):
         path = what.removeprefix("the argument ").split(" of ")[0].strip("'\"")
-        return f"One of pjit arguments with pytree key path {path}"
+        return f"One of {function} arguments with pytree key path {path}"
     if what.startswith("result"):
-        return f"One of pjit outputs with pytree key path {what.split(' of ')[0]}"
+        return f"One of {function} outputs with pytree key path {what.split(' of ')[0]}"
     is_put = what.startswith("the array ")
     return f"One of {'device_put args' if is_put else 'with_sharding_constraint arguments'}"
 

@@ -31,14 +31,19 @@ def replica_groups(
     """Return the replica groups of a collective over the axes `names`, one row for each group.
 
     Replicas are numbered in row-major order of `axes`, and ordered in a group by `names`. `within`
-    splits each group: each of its lists of positions in the group becomes a row.
+    splits each group: each of its lists of positions in the group becomes a row, and -1 fills the
+    shorter rows.
     """
     sizes = [size for _, size in axes]
     places = [[name for name, _ in axes].index(n) for n in names]
     every = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
     rows = np.moveaxis(every, places, range(len(places)))
     rows = rows.reshape(math.prod(sizes[p] for p in places), -1).T
-    return rows if within is None else rows[:, np.asarray(within)].reshape(-1, len(within[0]))
+    if within is None:
+        return rows
+    length = max(map(len, within))
+    filled = np.array([[*positions, *[-1] * (length - len(positions))] for positions in within])
+    return np.where(filled < 0, -1, rows[:, filled]).reshape(-1, length)
 
 
 def grouped(

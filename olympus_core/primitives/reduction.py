@@ -439,6 +439,7 @@ class Reduce(MultipleResults):
             return outs
         spec = sharding_rules.without(sharding_rules.same(self.name, arrays), dimensions)
         specs = [spec] * len(outs)
+        sharding_rules.check_one_mesh(self.name, arrays)
         return sharding_rules.with_specs(self, arrays, outs, specs, unreduced_rules.NONE)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:

@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from tests.devices.device_programs import Program, host, keys, mesh, named, put
+from tests.devices.device_programs import (
+    Program,
+    deleted,
+    host,
+    keys,
+    layouts,
+    mesh,
+    named,
+    put,
+)
 
 __all__ = ["MESH_PROGRAMS"]
 
@@ -269,3 +278,26 @@ row("unstacked along a split axis", lambda p: on_explicit(p, lambda x: p.np.unst
     "operand cannot be sharded on the unstacking axis 0")  # fmt: skip
 row("arrays of no list", lambda p: p.m.make_array_from_single_device_arrays(
     (8,), named(p, "x"), p.np.ones(4)), "`arrays` argument must be a list or tuple")  # fmt: skip
+row("a choice with a scalar", lambda p: on_explicit(p, lambda x: p.np.where(
+    p.m.device_put(host(4), p.P("y")) > 1, x, 0.0)))  # fmt: skip
+row("two meshes in a program", lambda p: p.m.jit(lambda x, y: x * y)(explicit(p), p.m.device_put(
+    host(8, 8), p.sharding.NamedSharding(p.m.make_mesh((8,), ("a",)), p.P("a")))),
+    "Mesh for all inputs should be equal")  # fmt: skip
+row("like a description", lambda p: p.np.zeros_like(
+    p.m.ShapeDtypeStruct((8, 2), "float32", sharding=named(p, "x"))))  # fmt: skip
+row("like an array in parts", lambda p: p.lax.full_like(put(p, "x"), 3))
+row("wait for a deleted array", lambda p: deleted(p).block_until_ready(),
+    r"BlockHostUntilReady\(\) called on deleted or donated buffer")  # fmt: skip
+row("address of parts", lambda p: put(p, "x").unsafe_buffer_pointer(),
+    r"UnsafeBufferPointer\(\) is supported only for unsharded arrays")  # fmt: skip
+row("a name as a sharding", lambda p: p.m.ShapeDtypeStruct((8,), "float32", sharding="x"),
+    "sharding should be an instance of")  # fmt: skip
+row(
+    "a name as an axis of pmap", lambda p: p.m.pmap(abs, in_axes="0"), "pmap in_axes must be an int"
+)
+row("normal vectors in parts", lambda p: in_mesh(p, "Explicit", lambda: str(
+    p.m.random.multivariate_normal(p.m.random.key(0), p.np.zeros(2), p.np.eye(2), (8,),
+    out_sharding=p.P("x")).sharding)))  # fmt: skip
+row("an argument in a layout of three axes", lambda p: p.m.jit(
+    abs, in_shardings=layouts(p).Format(layouts(p).Layout((0, 1, 2)), named(p)))(host(8, 2)),
+    "One of jit arguments with pytree key path x is incompatible with its")  # fmt: skip

@@ -43,7 +43,7 @@ def test_axes_have_the_types_of_jax_by_default(make: Callable[..., Any]) -> None
     ("types", "error", "message"),
     [
         ((AxisType.Auto,), ArgumentError, "Got 2 names and axis_types=.Auto"),
-        (("auto", "auto"), ArgumentError, "Got 'auto'"),
+        (("auto", "auto"), ArgumentError, "Got \\('auto', 'auto'\\) of type"),
         (7, ArgumentError, "axis_types must be a sequence"),
     ],
 )

@@ -56,8 +56,13 @@ Groups = Sequence[Sequence[int]] | None
 _T = TypeVar("_T")
 
 
-def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the groups as a parameter; raise ArgumentError unless they split the axis evenly."""
+def _groups(
+    function: str, groups: Groups, size: int, is_even: bool = True
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return the groups as a parameter; raise ArgumentError unless they split the axis.
+
+    If `is_even`, they must have one length.
+    """
     if groups is None:
         return None
     try:
@@ -66,12 +71,11 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
         raise ArgumentError(
             f"{function}: axis_index_groups must be lists of ints, and is {groups!r:.80}"
         ) from None
-    if (
-        sorted(i for p in group_indices for i in p) != list(range(size))
-        or len({*map(len, group_indices)}) > 1
-    ):
+    is_split = sorted(i for p in group_indices for i in p) == list(range(size))
+    if not is_split or (is_even and len({*map(len, group_indices)}) > 1):
+        lengths = ", in lists of one length" if is_even else ""
         raise ArgumentError(
-            "axis_index_groups must cover all indices exactly once, in lists of one length: those "
+            f"axis_index_groups must cover all indices exactly once{lengths}: those "
             f"of {function} are {groups!r} for the indices 0 to {size - 1}"
         )
     return group_indices
@@ -107,7 +111,7 @@ def _reducing(
 ) -> Callable[[Any], Array]:
     """Return the function that reduces one value."""
     names, sizes = axis_sizes(primitive.name, axis_name)
-    groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
+    groups = _groups(primitive.name, axis_index_groups, math.prod(sizes), is_even=False)
     if groups is not None and (checked := trace.checked_axes() & {*names}):
         raise UnsupportedError(
             f"{primitive.name} takes no axis_index_groups along {min(checked, key=str)!r}, which "

@@ -20,7 +20,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
-from olympus_core.library.device import placed
+from olympus_core.library.device import like, placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.structural import structural
 from olympus_core.placement.sharding import NamedSharding, Sharding
@@ -282,7 +282,7 @@ def full_like(
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
     if shape is None and sharding is None:
-        filled = broadcast(value, aval.shape, out_sharding=aval.explicit)
+        filled = like(broadcast(value, aval.shape, out_sharding=aval.explicit), x, None)
     else:
         filled = full(aval.shape if shape is None else shape, value, sharding=sharding)
     return promotion.vary_together(filled, x)

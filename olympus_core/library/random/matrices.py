@@ -11,6 +11,7 @@ from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.matrices import diagonal
 from olympus_core.library.numpy.elementwise.arithmetic import add, multiply, sign
 from olympus_core.library.numpy.elementwise.exponential import sqrt
@@ -39,12 +40,15 @@ def _orthogonal(key: Any, rows: int, columns: int, shape: Shape, dtype: DType) -
     return matrix_transpose(x) if rows < columns else x
 
 
+@out_sharded
 def orthogonal(
     key: KeyLike,
     n: int,
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     m: int | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return matrices of shape (n, m), by default (n, n), with orthonormal rows or columns.
 
@@ -77,6 +81,7 @@ def _multivariate(key: Any, mean: Any, cov: Any, shape: Shape, dtype: DType, met
     return add(mean, einsum("...ij,...j->...i", factor, samples))
 
 
+@out_sharded
 def multivariate_normal(
     key: KeyLike,
     mean: ArrayLike,
@@ -84,6 +89,8 @@ def multivariate_normal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return normal vectors of a mean and a covariance.
 

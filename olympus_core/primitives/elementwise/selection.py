@@ -62,6 +62,8 @@ class SelectN(SingleResult):
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
         which, *cases = avals
+        if which.shape and any(not c.shape for c in cases):  # it is broadcast, and others follow
+            return [sharding_rules.broadcast_spec("select", avals)]
         spec = sharding_rules.same("select", cases)
         if which.shape and which.explicit is not None and sharding_rules.spec_of(which) != spec:
             if any(c.explicit is not None for c in cases):
