@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from tests.devices.device_programs import Program, host, keys, mesh, named, put, words
+from tests.devices.device_programs import (
+    Program,
+    host,
+    keys,
+    mesh,
+    named,
+    put,
+    reversed_rows,
+    words,
+)
 
 __all__ = ["PJIT_PROGRAMS"]
 
@@ -153,10 +162,13 @@ def cached_by_a_gradient(p: Any) -> Any:
 plain("cache of a gradient", cached_by_a_gradient)
 
 
-def elsewhere(p: Any, *more: Any) -> Any:
-    """Return the sum of an array on a mesh, or else of a NumPy array, and one on device 3."""
-    c = p.m.device_put(host(8, 2), p.m.devices()[3])
-    return p.m.jit(lambda x: x + c)(put(p, *more))
+def elsewhere(p: Any) -> Any:
+    """Return the sum of an array on a mesh and one on device 3."""
+    return closed_over(p, p.m.device_put(host(8, 2), p.m.devices()[3]))
+
+
+def closed_over(p: Any, c: Any) -> Any:
+    return p.m.jit(lambda x: x + c)(put(p, "x"))
 
 
 def as_argument(p: Any) -> Any:
@@ -196,7 +208,9 @@ def exchanged(p: Any) -> list[bool]:
     return [f"tf.aliasing_output = {i}" in text for i in (0, 1)]
 
 
-plain("a constant on another device", lambda p: elsewhere(p, "x"))
+plain("a constant on another device", lambda p: elsewhere(p))
+plain("a constant from outside in another order", lambda p: closed_over(
+    p, p.m.device_put(host(8, 2), reversed_rows(p))))  # fmt: skip
 plain("a float0 argument", lambda p: as_argument(p)(np.zeros(8, p.m.dtypes.float0)).shape)
 plain("keys of a compiled program", compiled_keys)
 plain("a part of keys", lambda p: words(p, p.m.device_put(

@@ -305,7 +305,6 @@ def fuzzed_calls() -> dict[str, Any]:
         "constraint-tracer-in-scan": lambda: lax.scan(
             lambda c, a: (lax.with_sharding_constraint(c, is_reversed.sharding), a), x, X
         ),
-        "closed-over": lambda: olympus.jit(lambda a: a + is_reversed)(x),
         "out-elsewhere": lambda: olympus.jit(_named_f, out_shardings=is_reversed.sharding)(x),
     }
 
