@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from olympus_runtime import quiet  # isort: skip
 from jaxlib._jax import pytree as _pytree
@@ -127,7 +127,8 @@ def _check_sorting(error: ValueError) -> None:
 
 def _unsorted(reason: BaseException | None) -> TreeError:
     return TreeError(
-        f"a dict in a tree needs keys that can be sorted, and has others: {reason}",
+        "Comparator raised exception while sorting pytree dictionary keys: a dict in a tree needs "
+        f"keys that can be sorted, and has others: {reason}",
         hint="use keys of one type, or an OrderedDict, which keeps its own order",
     )
 
@@ -140,8 +141,10 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """
     values = list(leaves)
     if len(values) != treedef.num_leaves:
+        amount = "few" if len(values) < treedef.num_leaves else "many"
         raise TreeError(
-            f"the structure {treedef} needs {treedef.num_leaves} leaves, and got {len(values)}"
+            f"Too {amount} leaves for PyTreeDef; expected {treedef.num_leaves}, got {len(values)}. "
+            f"The structure is {treedef}"
         )
     return treedef.unflatten(values)
 
@@ -173,8 +176,17 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     {'a': 3}
     """
     first, treedef = flatten(tree, is_leaf)
-    others = [flatten_up_to(treedef, r) for r in rest]
+    others = [_flatten_like(tree, treedef, r, is_leaf) for r in rest]
     return treedef.unflatten(f(*xs) for xs in zip(first, *others, strict=True))
+
+
+def _flatten_like(tree: Any, treedef: PyTreeDef, other: Any, is_leaf: IsLeaf) -> list[Any]:
+    """Return `flatten_up_to`; the error also names the first place where `tree` is no prefix."""
+    try:
+        return flatten_up_to(treedef, other)
+    except TreeError as e:
+        place = _mismatch("tree_map tree", tree, other, is_leaf)
+        raise TreeError(f"{place}{e}") from None
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
@@ -251,9 +263,11 @@ def prefix_leaves(
         subtrees = flatten_up_to(treedef, full)
     except TreeError:
         label = f"{'pjit' if asker == 'jit' else asker} {what}"
+        place = _mismatch(label, prefix, full, is_leaf or (lambda x: x is None))
+        details = f"Mismatch details (1 found):\n{place}" if place else ""
         raise TransformError(
             f"{asker} {what} specification must be a tree prefix of the corresponding value.\n"
-            f"{_mismatch(label, prefix, full, is_leaf)}"
+            f"{details}"
             f"  {what}: {prefix!r}\n  it applies to: {structure(full)}"
         ) from None
     for value, subtree in zip(values, subtrees, strict=True):
@@ -266,7 +280,7 @@ def _mismatch(label: str, prefix: Any, full: Any, is_leaf: IsLeaf) -> str:
 
     `label` is the name of the prefix, with the path of the place.
     """
-    if prefix is None or (is_leaf is not None and is_leaf(prefix)):
+    if is_leaf is not None and is_leaf(prefix):
         return ""
     ours = registry.flatten_one_level_with_keys(prefix)
     if ours is None:
@@ -293,7 +307,7 @@ def _mismatch(label: str, prefix: Any, full: Any, is_leaf: IsLeaf) -> str:
 
 def _structure_error(what: str, label: str, mine: str, other: str) -> str:
     return (
-        f"Mismatch details (1 found):\npytree structure error: {what} at key path\n    {label}\n"
+        f"pytree structure error: {what} at key path\n    {label}\n"
         f"the prefix has {mine} there, and the tree has {other}\n"
     )
 
@@ -351,7 +365,7 @@ def _new(cls: type) -> Iterator[None]:
         if not str(e).startswith("Duplicate"):
             raise
         raise TreeError(
-            f"a duplicate registration: {cls.__name__} is a container already"
+            f"Duplicate custom PyTreeDef type registration for {cls}: it is a container already"
         ) from None
 
 
@@ -377,10 +391,14 @@ def register_dataclass(
     """
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
-            raise TreeError("register_dataclass needs both data_fields and meta_fields, or neither")
+            raise TreeError(
+                "register_dataclass: data_fields and meta_fields must both be specified when "
+                f"either is specified. Got {data_fields=} {meta_fields=}."
+            )
         if not dataclasses.is_dataclass(nodetype):
             raise TreeError(
-                f"register_dataclass needs field lists: {nodetype!r} is not a dataclass"
+                "register_dataclass: data_fields and meta_fields are required when nodetype is not "
+                f"a dataclass. Got {nodetype=}."
             )
         fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
@@ -388,22 +406,62 @@ def register_dataclass(
     elif dataclasses.is_dataclass(nodetype):
         init = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
         named = set(data_fields) | set(meta_fields)
-        if init != named:
+        missing, unexpected = sorted(init - named), sorted(named - init)
+        if missing or unexpected:
             raise TreeError(
-                f"register_dataclass({nodetype.__name__}): the field lists name {sorted(named)}, "
-                f"the class has {sorted(init)}"
+                "register_dataclass: data_fields and meta_fields must include all dataclass fields "
+                "with ``init=True`` and only them."
+                + (f" Missing fields: {_set_text(missing)}." if missing else "")
+                + (f" Unexpected fields: {_set_text(unexpected)}." if unexpected else ""),
+                hint="name fields in drop_fields to leave them out" if missing else None,
             )
-    both = set(data_fields) & set(meta_fields)
+    both = sorted(set(data_fields) & set(meta_fields))
     if both:
-        raise TreeError(f"register_dataclass: fields are data or static, and not both: {both}")
+        raise TreeError(
+            "register_dataclass: data_fields and meta_fields must not overlap. Overlapping fields: "
+            f"{_set_text(both)}."
+        )
     with _new(nodetype):
         for each in (registry, call_registry, in_place_registry):
             each.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
 
 
+def _set_text(names: Sequence[str]) -> str:
+    """Return sorted names as the text of a set, which has no order of its own."""
+    return f"{{{', '.join([repr(name) for name in names])}}}"
+
+
+class _Callable:
+    """A function that calls another, and equals it; its arguments are not taken apart."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.function == (other.function if isinstance(other, _Callable) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
 class Partial(functools.partial[Any]):
-    """A `functools.partial` that is a container: its bound arguments are leaves."""
+    """A `functools.partial` that is a container: its bound arguments are leaves.
+
+    The arguments of a `functools.partial` that it wraps are part of the function, not leaves.
+    """
+
+    def __new__(cls, function: Any, /, *args: Any, **keywords: Any) -> Self:
+        # functools.partial takes a wrapped one apart, and joins the arguments of both
+        if isinstance(function, functools.partial):
+            function = _Callable(function)
+        return super().__new__(cls, function, *args, **keywords)
 
 
 register_node(

@@ -178,7 +178,10 @@ def reduce(
     if initializer is not _MISSING:
         return functools.reduce(function, values, initializer)
     if not values:
-        raise SignatureError("reduce of a tree without leaves needs an initializer")
+        raise SignatureError(
+            "reduce() of empty iterable with no initial value: a tree without leaves needs an "
+            "initializer"
+        )
     return functools.reduce(function, values)
 
 
@@ -201,7 +204,9 @@ def reduce_associative(
     if values:
         return _halves(operation, values)
     if identity is _MISSING:
-        raise SignatureError("reduce_associative of a tree without leaves needs an identity")
+        raise SignatureError(
+            "Must specify identity for parallel reduction of empty sequence: the tree has no leaves"
+        )
     return identity
 
 
@@ -233,7 +238,14 @@ def transpose(
     >>> transpose(structure([0, 0]), None, [(1, 2), (3, 4)])
     ([1, 3], [2, 4])
     """
-    subtrees = flatten_up_to(outer_treedef, pytree_to_transpose)
+    try:
+        subtrees = flatten_up_to(outer_treedef, pytree_to_transpose)
+    except TreeError as e:
+        if inner_treedef is None:
+            raise
+        have = structure(pytree_to_transpose)
+        needed = outer_treedef.compose(inner_treedef)
+        raise TreeError(f"Mismatch\n{have}\n != \n{needed}\n{e}") from None
     if inner_treedef is None:
         if not subtrees:
             raise SignatureError("transpose of an empty outer tree needs inner_treedef")
@@ -243,6 +255,8 @@ def transpose(
         values, have = flatten(subtree)
         if have != inner_treedef:
             raise TreeError(
+                f"Mismatch\n{structure(pytree_to_transpose)}\n != \n"
+                f"{outer_treedef.compose(inner_treedef)}\n"
                 f"transpose needs inner trees of structure {inner_treedef}, and one is {have}"
             )
         rows.append(values)
@@ -289,7 +303,10 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 def _of_node(flatten_node: Callable[[Any], Any], value: Any) -> Any:
     children_and_aux = None if type(value) is trees.key_class else flatten_node(value)
     if children_and_aux is None:
-        raise TreeError(f"a {type(value).__name__} is a leaf, and only containers have children")
+        raise TreeError(
+            f"can't tree-flatten type: {type(value)}: it is a leaf, and only containers have "
+            "children"
+        )
     return children_and_aux
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import pickle
 from typing import Any, NamedTuple
 
@@ -296,7 +297,7 @@ UNSORTED = {"a": 1, 2: 3}
 MISTAKES = {
     "keys that cannot be sorted": (
         lambda util: util.tree_map(lambda x: x, {"k": UNSORTED}),
-        "a dict in a tree needs keys that can be sorted, and has others: '<' not supported",
+        "Comparator raised exception while sorting pytree dictionary keys",
     ),
     "keys, with paths": (
         lambda util: util.tree_flatten_with_path(UNSORTED),
@@ -310,6 +311,14 @@ MISTAKES = {
         lambda util: util.tree_map(lambda x, y: x, {"a": 1}, {"b": 1}),
         "  the structure: PyTreeDef({'a': *})\n  the tree's:    PyTreeDef({'b': *})",
     ),
+    "map of a shorter list": (
+        lambda util: util.tree_map(lambda x, y: x, [1, 2], [1]),
+        "pytree structure error: different lengths of list at key path\n    tree_map tree",
+    ),
+    "map of None": (
+        lambda util: util.tree_map(lambda x, y: x, None, 1),
+        "pytree structure error: different types at key path\n    tree_map tree",
+    ),
     "map with paths": (
         lambda util: util.tree_map_with_path(lambda p, x, y: x, (1, 2), 3),
         "Expected tuple, got 3.",
@@ -320,11 +329,11 @@ MISTAKES = {
     ),
     "too few leaves": (
         lambda util: util.tree_unflatten(util.tree_structure((1, 2)), [1]),
-        "the structure PyTreeDef((*, *)) needs 2 leaves, and got 1",
+        "Too few leaves for PyTreeDef; expected 2, got 1",
     ),
     "too many leaves": (
         lambda util: util.tree_unflatten(util.tree_structure((1, 2)), iter("abc")),
-        "needs 2 leaves, and got 3",
+        "Too many leaves for PyTreeDef; expected 2",
     ),
     "transpose of another outer tree": (
         lambda util: util.tree_transpose(util.tree_structure((1, 2)), None, (1,)),
@@ -332,29 +341,32 @@ MISTAKES = {
     ),
     "transpose of another inner tree": (
         lambda util: util.tree_transpose(util.tree_structure([0, 0]), None, [(1, 2), (3,)]),
-        "transpose needs inner trees of structure PyTreeDef((*, *)), and one is PyTreeDef((*,))",
+        "Mismatch\nPyTreeDef([(*, *), (*,)])\n != \nPyTreeDef([(*, *), (*, *)])",
     ),
     "a class registered twice": (
         lambda util: util.register_pytree_node(dict, lambda x: x, lambda x: x),
-        "a duplicate registration: dict is a container already",
+        "Duplicate custom PyTreeDef type registration for <class 'dict'>",
     ),
     "fields of no dataclass": (
         lambda util: util.register_dataclass(Plain),
-        f"register_dataclass needs field lists: {Plain} is not a dataclass",
+        f"are required when nodetype is not a dataclass. Got nodetype={Plain}",
     ),
     "fields left out": (
         lambda util: util.register_dataclass(Pair, ["a"], []),
-        "register_dataclass(Pair): the field lists name ['a'], the class has ['a', 'b']",
+        "fields with ``init=True`` and only them. Missing fields: {'b'}.",
     ),
     "one list of fields": (
         lambda util: util.register_dataclass(Pair, data_fields=["a", "b"]),
-        "register_dataclass needs both data_fields and meta_fields, or neither",
+        "must both be specified when either is specified. Got data_fields=['a', 'b']",
     ),
     "a field in both lists": (
         lambda util: util.register_dataclass(Pair, ["a", "b"], ["b"]),
-        "register_dataclass: fields are data or static, and not both: {'b'}",
+        "data_fields and meta_fields must not overlap. Overlapping fields: {'b'}.",
     ),
-    "no container": (lambda util: util.flatten_one_level(3), "a leaf, and only"),
+    "no container": (
+        lambda util: util.flatten_one_level(3),
+        "can't tree-flatten type: <class 'int'>",
+    ),
 }
 
 
@@ -366,6 +378,16 @@ def test_a_mistake_is_an_error_of_olympus_and_of_the_class_of_jax(call: Any, mes
         call(ours)
     assert message in str(caught.value)
     assert isinstance(caught.value, theirs_raised.type)
+
+
+def test_a_partial_keeps_the_arguments_of_one_that_it_wraps() -> None:
+    for util in (theirs, ours):
+        wrapped = functools.partial(max, 1)
+        partial = util.Partial(wrapped, 3)
+        assert (partial(2), partial.args) == (3, (3,))
+        assert util.tree_leaves(partial) == [3]
+        assert hash(partial.func) == hash(wrapped)
+        assert partial.func == wrapped == util.Partial(wrapped).func
 
 
 def test_exceptions_of_a_class_of_the_user_are_raised() -> None:
