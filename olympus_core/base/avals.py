@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -330,6 +330,10 @@ def as_sequence(x: Any) -> Any:
     return (x,) if single and not getattr(x, "shape", ()) else x
 
 
+#: the words of JAX's error for a shape that is none, which programs match
+SHAPE_TERM: Final = "Shapes must be 1D sequences of concrete values of integer type"
+
+
 def canonical_shape(shape: Any, what: str = "shape") -> Shape:
     """Return `shape` (an int, a sequence or a vector of ints) as a tuple of Python ints >= 0.
 
@@ -341,7 +345,7 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
         return _symbolic_shape(as_sequence(shape), what)
     except TypeError as error:
         raise ShapeError(
-            f"{what} must be an int or a sequence of ints, and is {value_text(shape)}",
+            f"{SHAPE_TERM}, got {value_text(shape)} as {what}",
             hint=getattr(error, "hint", None),  # the hint for a traced array as a size
             location=getattr(error, "location", None),
         ) from None
@@ -364,9 +368,7 @@ def _symbolic_shape(shape: Sequence[Any], what: str) -> Shape:
     try:
         result = tuple(map(dimension, shape))
     except TypeError:
-        raise ShapeError(
-            f"{what} must be an int or a sequence of ints, and is {value_text(shape)}"
-        ) from None
+        raise ShapeError(f"{SHAPE_TERM}, got {value_text(shape)} as {what}") from None
     for n in result:
         if n.scope.bounds(n)[1] < 0 if isinstance(n, SymbolicDim) else n < 0:
             raise ShapeError(f"{what} must have no negative dimension, and is {result}")

@@ -291,21 +291,46 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> None:
             raise ShapeError(f"conv_general_dilated needs positive {name}, and got {params[name]}")
     batch, features = (lhs.shape[i] for i in numbers.lhs_spec[:2])
     outputs, inputs = (rhs.shape[i] for i in numbers.rhs_spec[:2])
-    groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
-    if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
+    _check_groups(params, (lhs, rhs), (batch, features, outputs, inputs))
+
+
+def _check_groups(
+    params: dict[str, Any], avals: tuple[ShapedArray, ShapedArray], sizes: Shape
+) -> None:
+    """Check the groups of a convolution: `sizes` are batch, features, kernel outputs and inputs."""
+    batch, features, outputs, inputs = sizes
+    counts = {n: params[n] for n in ("feature_group_count", "batch_group_count")}
+    groups, batch_groups = counts.values()
+    term = "conv_general_dilated"
+    of = f" (of {avals[0].long_name()} and {avals[1].long_name()})"
+    for name, count in counts.items():
+        if count < 1:
+            raise ShapeError(f"{term} {name} must be a positive integer, got {count}.")
+    if features % groups:
         raise ShapeError(
-            "conv_general_dilated needs positive group counts, one of them 1, "
-            f"and got {groups} groups of features and {batch_groups} of the batch"
+            f"{term} feature_group_count must divide lhs feature dimension size, but {groups} does "
+            f"not divide {features}{of}."
         )
-    if inputs * groups != features:
+    if features // groups != inputs:
         raise ShapeError(
-            f"a kernel {rhs.long_name()} of {inputs} input features in {groups} groups does not "
-            f"fit {lhs.long_name()}, which has {features} features"
+            f"{term} lhs feature dimension size divided by feature_group_count must equal the rhs "
+            f"input feature dimension size, but {features} // {groups} != {inputs}{of}."
         )
-    if outputs % groups or outputs % batch_groups or batch % batch_groups:
+    for name, count in counts.items():
+        if outputs % count:
+            raise ShapeError(
+                f"{term} rhs output feature dimension size must be a multiple of {name}, but "
+                f"{outputs} is not a multiple of {count}{of}."
+            )
+    if batch % batch_groups:
         raise ShapeError(
-            f"{groups} groups of features and {batch_groups} of the batch do not divide "
-            f"{outputs} output features and a batch of {batch}"
+            f"{term} batch_group_count must divide lhs batch dimension size, but {batch_groups} "
+            f"does not divide {batch}{of}."
+        )
+    if groups > 1 and batch_groups > 1:
+        raise ShapeError(
+            "At most one of batch_group_count and feature_group_count may be > 1, got "
+            f"batch_group_count={batch_groups} and feature_group_count={groups}"
         )
 
 

@@ -241,15 +241,21 @@ def _check_axes(lhs: ShapedArray, rhs: ShapedArray, dimensions: DotDimensions) -
     (contract, contract_rhs), (batch, batch_rhs) = dimensions
     _check_side("lhs", lhs, contract, batch)
     _check_side("rhs", rhs, contract_rhs, batch_rhs)
-    for what, ours, theirs in (
-        ("contracting", contract, contract_rhs),
-        ("batch", batch, batch_rhs),
+    for what, sides, ours, theirs in (
+        ("batch", "lhs batch dimensions and rhs batch dimensions", batch, batch_rhs),
+        ("contracting", "contracting dimensions", contract, contract_rhs),
     ):
+        of = f"(of {lhs.long_name()} and {rhs.long_name()})"
+        if len(ours) != len(theirs):
+            raise ShapeError(
+                f"dot_general requires equal numbers of lhs_{what} and rhs_{what} dimensions, got "
+                f"lhs_{what} {tuple(ours)} and rhs_{what} {tuple(theirs)} {of}"
+            )
         left, right = [lhs.shape[i] for i in ours], [rhs.shape[i] for i in theirs]
         if left != right:
             raise ShapeError(
-                f"dot_general requires {what} dimensions to have the same shape, got {tuple(left)} "
-                f"and {tuple(right)} (of {lhs.long_name()} and {rhs.long_name()})"
+                f"dot_general requires {sides} to have the same shape, got {tuple(left)} and "
+                f"{tuple(right)} {of}"
             )
 
 

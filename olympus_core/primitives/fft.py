@@ -70,8 +70,9 @@ class Fft(LinearPrimitive, SingleResult):
         before = half if kind is FftType.IRFFT else lengths
         if x.shape[x.ndim - len(lengths) :] != before:
             raise ShapeError(
-                f"fft of kind {kind.name} and lengths {lengths} needs an operand whose last axes "
-                f"are {before}, and got {x.long_name()}"
+                f"{kind.name} input shape {x.shape} minor dimensions must be equal to "
+                + (f"{before} for " if before != lengths else "")
+                + f"fft_lengths {lengths}"
             )
         after = half if kind is FftType.RFFT else lengths
         dtype = dtypes.to_real(x.dtype) if kind is FftType.IRFFT else dtypes.to_complex(x.dtype)

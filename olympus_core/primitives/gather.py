@@ -86,7 +86,7 @@ class GatherScatterMode(enum.Enum):
         mode = _MODES.get(s)
         if mode is None:
             names = ", ".join(repr(m) for m in _MODES if m)
-            raise ShapeError(f"the mode of an index is one of {names}, and not {s!r}")
+            raise ShapeError(f'Unknown gather mode "{s}": the mode of an index is one of {names}')
         return mode
 
 
@@ -107,41 +107,100 @@ def require(holds: bool, name: str, avals: tuple[ShapedArray, ...], why: str) ->
         raise ShapeError(f"{name} of {text}: {why}")
 
 
-def check_indices(
-    name: str, avals: tuple[ShapedArray, ...], coordinates: Axes, batching: tuple[Axes, Axes]
-) -> None:
-    """Check indices, the operand axes of their coordinates, and the axes that both share."""
-    x, indices = avals[:2]
-    if dtypes.kind(indices.dtype) not in "iu":
-        raise ArgumentError(f"{name} needs integer indices, and got {indices.long_name()}")
-    require(indices.ndim > 0, name, avals, "the indices need an axis of coordinates")
-    count = indices.shape[-1]
-    require(
-        len(coordinates) == count and distinct(coordinates, x.ndim),
-        name,
-        avals,
-        f"{count} coordinates need as many distinct axes of the operand, and got {coordinates}",
-    )
-    of_operand, of_indices = batching
-    require(
-        len(of_operand) == len(of_indices)
-        and distinct(of_operand, x.ndim)
-        and distinct(of_indices, indices.ndim - 1)
-        and [x.shape[i] for i in of_operand] == [indices.shape[i] for i in of_indices],
-        name,
-        avals,
-        f"batching axes {of_operand} and {of_indices} must pair axes of one length",
-    )
+class DimensionChecks(NamedTuple):
+    """Checks of the dimension numbers of a gather or a scatter.
 
+    `kind` is the word for it in messages, `name` the primitive's name, and `avals` are the types of
+    its operands: an array, indices, and the updates of a scatter.
+    """
 
-def distinct(axes: Axes, rank: int) -> bool:
-    """Return True if `axes` are distinct axes of an array of rank `rank`."""
-    return len(set(axes)) == len(axes) and all(0 <= a < rank for a in axes)
+    kind: str
+    name: str
+    avals: tuple[ShapedArray, ...]
 
+    def require(self, holds: bool, why: str) -> None:
+        """Raise ShapeError with the reason `why` unless `holds`."""
+        require(holds, self.name, self.avals, why)
 
-def increasing(axes: Axes, rank: int) -> bool:
-    """Return True if `axes` are axes of an array of rank `rank`, in strictly increasing order."""
-    return distinct(axes, rank) and list(axes) == sorted(axes)
+    def order(self, field: str, axes: Axes) -> None:
+        """Check that the axes of a field are in strictly increasing order."""
+        place = f"{field} in {self.kind} op must"
+        self.require(list(axes) == sorted(axes), f"{place} be sorted; got {axes}")
+        self.require(len(set(axes)) == len(axes), f"{place} not repeat; got: {axes}.")
+
+    def range(self, field: str, axes: Axes, rank: int) -> None:
+        """Check that the axes of a field are axes of an array of rank `rank`."""
+        for a in axes:
+            self.require(
+                0 <= a < rank,
+                f"Invalid {field} set in {self.kind} op; valid range is [0, {rank}); got: {a}.",
+            )
+
+    def disjoint(self, fields: str, axes: Axes, others: Axes) -> None:
+        """Check that two fields have no axis in common; `fields` has both names."""
+        self.require(
+            not set(axes) & set(others),
+            f"{fields} in {self.kind} op must be disjoint; got: {axes} and {others}.",
+        )
+
+    def coordinates(self, field: str, axes: Axes) -> None:
+        """Check the indices, and the axes of the operand that their coordinates belong to."""
+        x, indices = self.avals[:2]
+        if dtypes.kind(indices.dtype) not in "iu":
+            raise ArgumentError(
+                f"indices must have an integer type: {self.name} got {indices.long_name()}"
+            )
+        self.require(indices.ndim > 0, "the indices need an axis of coordinates")
+        index_vector_dim = indices.ndim - 1
+        self.require(
+            len(axes) == indices.shape[-1],
+            f"{self.kind.capitalize()} op has {len(axes)} elements in {field} and the bound of "
+            f"dimension {index_vector_dim=} of indices is {indices.shape[-1]}. These two numbers "
+            "must be equal.",
+        )
+        domain = f"{field}{' mapping' if self.kind == 'scatter' else ''}; domain is [0, {x.ndim})"
+        for i, a in enumerate(axes):
+            self.require(0 <= a < x.ndim, f"Invalid {domain}, got: {i}->{a}.")
+        self.require(
+            len(set(axes)) == len(axes),
+            f"{field} in {self.kind} op must not repeat; got: {axes}.",
+        )
+
+    def absent(self, field: str, axes: Axes, batching: Axes, coordinates: tuple[str, Axes]) -> None:
+        """Check the operand's axes that no window axis stands for: of `field`, and batching."""
+        rank = self.avals[0].ndim
+        for name, values in ((field, axes), ("operand_batching_dims", batching)):
+            self.order(name, values)
+            self.range(name, values, rank)
+        self.disjoint(f"{field} and operand_batching_dims", axes, batching)
+        self.disjoint(f"{coordinates[0]} and operand_batching_dims", coordinates[1], batching)
+
+    def batching(self, field: str, of_operand: Axes, of_indices: Axes) -> None:
+        """Check the axes that operand and indices share; `field` names those of the indices."""
+        x, indices = self.avals[:2]
+        title = self.kind.capitalize()
+        self.require(
+            len(set(of_indices)) == len(of_indices),
+            f"{field} in {self.kind} op must not repeat; got: {of_indices}.",
+        )
+        self.range(field, of_indices, indices.ndim)
+        self.require(
+            indices.ndim - 1 not in of_indices,
+            f"{title} op cannot have the index vector dimension as a batching dimension; got "
+            f"{of_indices}.",
+        )
+        self.require(
+            len(of_operand) == len(of_indices),
+            f"{title} op requires equal numbers of operand_batching_dims and {field}, got "
+            f"{of_operand} and {of_indices}.",
+        )
+        mine = tuple([x.shape[i] for i in of_operand])
+        theirs = tuple([indices.shape[i] for i in of_indices])
+        self.require(
+            mine == theirs,
+            f"{title} op requires operand batching dimensions and indices batching dimensions to "
+            f"have the same shape, got {mine} and {theirs}.",
+        )
 
 
 def merge(rank: int, window_dims: Axes, window: list[int], batch: Shape) -> Shape:
@@ -168,6 +227,41 @@ def coordinates_last(indices: Any, axis: int) -> Any:
     return move_axis(indices, axis, len(shape) - 1)
 
 
+def _check_slice_sizes(checks: DimensionChecks, dims: GatherDimensionNumbers, sizes: Shape) -> None:
+    """Check the lengths of the windows of a gather, one for each axis of the operand."""
+    x, collapsed, batching = checks.avals[0], dims.collapsed_slice_dims, dims.operand_batching_dims
+    checks.require(
+        len(sizes) == x.ndim,
+        "Gather op must have one slice size for every input dimension; got: "
+        f"len(slice_sizes)={len(sizes)}, input_shape.rank={x.ndim}",
+    )
+    checks.require(
+        len(sizes) == len(dims.offset_dims) + len(collapsed) + len(batching),
+        "All components of the offset index in a gather op must either be a offset dimension or "
+        f"explicitly collapsed/batching; got len(slice_sizes)={len(sizes)}, "
+        f"output_slice_sizes={dims.offset_dims}, collapsed_slice_dims={collapsed}, "
+        f"operand_batching_dims={batching}.",
+    )
+    for i, (size, length) in enumerate(zip(sizes, x.shape, strict=True)):
+        checks.require(
+            0 <= size <= length,
+            f"Slice size at index {i} in gather op is out of range, must be within "
+            f"[0, {length} + 1), got {size}.",
+        )
+    for i, a in enumerate(collapsed):
+        checks.require(
+            sizes[a] <= 1,
+            f"Gather op can only collapse slice dims with bound 1, but bound is {sizes[a]} for "
+            f"index {a} at position {i}.",
+        )
+    for i, a in enumerate(batching):
+        checks.require(
+            sizes[a] <= 1,
+            "Gather op can only have operand batching dims with bound 0/1, but bound is "
+            f"{sizes[a]} for index {a} at position {i}.",
+        )
+
+
 class Gather(SingleResult):
     """Windows of `slice_sizes` at each of the coordinates in the indices.
 
@@ -181,29 +275,26 @@ class Gather(SingleResult):
         x, indices = avals
         dims: GatherDimensionNumbers = params["dimension_numbers"]
         sizes: Shape = params["slice_sizes"]
-        batching = (dims.operand_batching_dims, dims.start_indices_batching_dims)
-        check_indices("gather", avals, dims.start_index_map, batching)
-        require(
-            len(sizes) == x.ndim and all(0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)),
-            "gather",
-            avals,
-            f"windows of {sizes} do not fit the operand",
+        collapsed, batching = dims.collapsed_slice_dims, dims.operand_batching_dims
+        checks = DimensionChecks("gather", "gather", avals)
+        checks.order("offset_dims", dims.offset_dims)
+        rank = len(dims.offset_dims) + indices.ndim - 1
+        for i, d in enumerate(dims.offset_dims):
+            checks.require(
+                0 <= d < rank,
+                f"Offset dimension {i} in gather op is out of bounds; got {d}, but should have "
+                f"been in [0, {rank})",
+            )
+        checks.coordinates("start_index_map", dims.start_index_map)
+        checks.absent(
+            "collapsed_slice_dims",
+            collapsed,
+            batching,
+            ("start_index_map", dims.start_index_map),
         )
-        dropped = (*dims.collapsed_slice_dims, *dims.operand_batching_dims)
-        require(
-            distinct(dropped, x.ndim) and all(sizes[i] <= 1 for i in dropped),
-            "gather",
-            avals,
-            f"the axes {dropped} that the result lacks must be distinct, with windows of length 1",
-        )
-        window = [n for i, n in enumerate(sizes) if i not in dropped]
-        rank = indices.ndim - 1 + len(window)
-        require(
-            len(dims.offset_dims) == len(window) and increasing(dims.offset_dims, rank),
-            "gather",
-            avals,
-            f"the result has {len(window)} window axes, in order, and {dims.offset_dims} are given",
-        )
+        checks.batching("start_indices_batching_dims", batching, dims.start_indices_batching_dims)
+        _check_slice_sizes(checks, dims, sizes)
+        window = [n for i, n in enumerate(sizes) if i not in (*collapsed, *batching)]
         return x.update(shape=merge(rank, dims.offset_dims, window, indices.shape[:-1]))
 
     def sharding_rule(

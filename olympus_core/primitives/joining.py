@@ -80,7 +80,11 @@ class Concatenate(_Joined):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         first, d = avals[0], params["dimension"]
-        _check_axis("concatenate", first, d, first.ndim)
+        if not 0 <= d < first.ndim:
+            raise ShapeError(
+                f"concatenate dimension out of bounds: dimension {d} for shapes "
+                f"{', '.join([str(a.shape) for a in avals])}."
+            )
         _check_ranks("concatenate", avals)
         if len({(a.shape[:d], a.shape[d + 1 :]) for a in avals}) > 1:
             raise ShapeError(
@@ -170,10 +174,12 @@ class Split(LinearPrimitive, MultipleResults):
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), sizes, axis = avals, params["sizes"], params["axis"]
         _check_axis("split", x, axis, x.ndim)
-        if any(n < 0 for n in sizes) or sum(sizes) != x.shape[axis]:
+        if any(n < 0 for n in sizes):
+            raise ShapeError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+        if sum(sizes) != x.shape[axis]:
             raise ShapeError(
-                f"split of {x.short_name()} along axis {axis} needs sizes that sum to "
-                f"{x.shape[axis]}, and got {sizes}"
+                f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+                f"{list(x.shape)}; got sizes {list(sizes)}"
             )
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         return tuple([x.update(shape=(*before, n, *after)) for n in sizes])

@@ -289,8 +289,9 @@ def parsed_precision(precision: Any) -> Params:
         lhs, rhs = (p if isinstance(p, Precision) else _NAMES[p] for p in pair)
     except (KeyError, TypeError, ValueError):
         raise ArgumentError(
-            f"precision is a Precision, one of {', '.join(map(repr, _NAMES))}, a pair of these, "
-            f"a DotAlgorithm, a DotAlgorithmPreset or its name, and not {precision!r}"
+            f"Precision argument must be one of: a Precision, {', '.join(map(repr, _NAMES))}, a "
+            "pair of these, a DotAlgorithm, a DotAlgorithmPreset or its name; but got "
+            f"{precision!r}"
         ) from None
     return lhs, rhs
 

@@ -85,12 +85,14 @@ def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
     """Raise ShapeError unless `axes` are distinct axes of `x`."""
     if not all(0 <= a < x.ndim for a in axes):
         raise ShapeError(
-            f"{name} axes {axes} contains out-of-bounds indices for {x.long_name()}: "
+            f"reduction axes {axes} contains out-of-bounds indices for {x.long_name()}: in {name}, "
             f"axis {next(a for a in axes if not 0 <= a < x.ndim)} is out of bounds for array of "
             f"dimension {x.ndim}"
         )
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"duplicate value in 'axes' of {name}: {axes} for {x.long_name()}")
+        raise ShapeError(
+            f"duplicate value in 'axes' of reduction: {axes} for {x.long_name()}, in {name}"
+        )
 
 
 def same_bits(x: Any, scalar: Any) -> bool:
@@ -316,14 +318,18 @@ class ArgExtremum(SingleResult):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), axes, index_dtype = avals, params["axes"], params["index_dtype"]
         check_kinds(self.name, "buif", x)
-        check_axes(self.name, x, axes)
         if len(axes) != 1:
             raise ShapeError(f"{self.name} takes one axis, and got {axes}")
+        if not 0 <= axes[0] < x.ndim:
+            raise ShapeError(f"Invalid axis {axes[0]} for operand shape {x.shape}")
         if dtypes.kind(index_dtype) not in "iu":
             text = dtypes.long_name(index_dtype)
-            raise DTypeError(f"{self.name} gives indices of an integer dtype, not {text}")
+            raise DTypeError(f"index_dtype must be an integer type, but got {text}, in {self.name}")
         if x.shape[axes[0]] < 1:
-            raise ShapeError(f"{self.name} needs elements along axis {axes[0]} of {x.long_name()}")
+            raise ShapeError(
+                "argmin and argmax require non-empty reduced dimension. "
+                f"operand.shape={x.shape} axis={axes[0]}"
+            )
         return shaped(_without(x.shape, axes), index_dtype)
 
     def sharding_rule(
@@ -494,7 +500,9 @@ def split_half(
         )
     for x, init in zip(arrays, inits, strict=True):
         if init.shape:
-            raise ShapeError(f"{name} needs scalars to start with, and got {init.long_name()}")
+            raise ShapeError(
+                f"{name} found non-scalar initial value: [{init.shape}], of type {init.long_name()}"
+            )
         if init.dtype != x.dtype:
             raise DTypeError(
                 f"{name} of {x.long_name()} needs an initial value of its dtype, "

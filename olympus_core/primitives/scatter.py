@@ -31,16 +31,12 @@ from olympus_core.primitives.elementwise.base import (
 )
 from olympus_core.primitives.elementwise.logic import emit_extremum
 from olympus_core.primitives.gather import (
+    DimensionChecks,
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
-    check_indices,
     coordinates_last,
-    distinct,
     emit_bounds,
-    increasing,
-    merge,
-    require,
 )
 from olympus_core.primitives.reduction import fill_region
 from olympus_core.primitives.sharding import retyped
@@ -65,29 +61,46 @@ class Scatter(SingleResult):
         check_one_dtype(self.name, (x, updates))
         if self.op == "stablehlo.subtract" and x.dtype == dtypes.bool_:
             raise DTypeError(f"{self.name} takes numbers, and got {x.long_name()}")
-        batching = (dims.operand_batching_dims, dims.scatter_indices_batching_dims)
-        check_indices(self.name, avals, dims.scatter_dims_to_operand_dims, batching)
-        absent = (*dims.inserted_window_dims, *dims.operand_batching_dims)
-        whole = [n for i, n in enumerate(x.shape) if i not in absent]
-        require(
-            distinct(absent, x.ndim)
-            and len(dims.update_window_dims) == len(whole)
-            and increasing(dims.update_window_dims, updates.ndim)
-            and updates.ndim == indices.ndim - 1 + len(whole),
-            self.name,
-            avals,
-            f"the updates need an axis for each of the operand's but {absent}, and one for each "
-            "of the indices' but the last",
+        coordinates, window_dims = dims.scatter_dims_to_operand_dims, dims.update_window_dims
+        inserted, batching = dims.inserted_window_dims, dims.operand_batching_dims
+        checks = DimensionChecks("scatter", self.name, avals)
+        rank = indices.ndim - 1 + len(window_dims)
+        checks.require(
+            updates.ndim == rank, f"Updates tensor must be of rank {rank}; got {updates.ndim}."
         )
-        window = [updates.shape[d] for d in dims.update_window_dims]
-        shape = merge(updates.ndim, dims.update_window_dims, window, indices.shape[:-1])
-        require(
-            updates.shape == shape and all(w <= n for w, n in zip(window, whole, strict=True)),
-            self.name,
-            avals,
-            f"the updates' windows {tuple(window)} must fit the operand, and their other axes be "
-            f"the indices' {indices.shape[:-1]}",
+        checks.order("update_window_dims", window_dims)
+        checks.range("update_window_dims", window_dims, updates.ndim)
+        checks.absent(
+            "inserted_window_dims",
+            inserted,
+            batching,
+            ("scatter_dims_to_operand_dims", coordinates),
         )
+        checks.batching(
+            "scatter_indices_batching_dims", batching, dims.scatter_indices_batching_dims
+        )
+        size = len(window_dims) + len(inserted) + len(batching)
+        checks.require(
+            size == x.ndim,
+            f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}.",
+        )
+        checks.coordinates("scatter_dims_to_operand_dims", coordinates)
+        whole = [n for i, n in enumerate(x.shape) if i not in (*inserted, *batching)]
+        for d, n in zip(window_dims, whole, strict=True):
+            checks.require(
+                updates.shape[d] <= n,
+                "Bounds of the window dimensions of updates must not exceed the bounds of the "
+                f"corresponding dimensions of operand. For dimension {d}, updates bound is "
+                f"{updates.shape[d]}, operand bound is {n}.",
+            )
+        rest = [d for d in range(updates.ndim) if d not in window_dims]
+        for i, (d, n) in enumerate(zip(rest, indices.shape[:-1], strict=True)):
+            checks.require(
+                updates.shape[d] == n,
+                "Bounds of the scatter dimensions of updates must be the same as the bounds of the "
+                f"corresponding dimensions of scatter indices. For scatter dimension {i}, updates "
+                f"bound is {updates.shape[d]}, indices bound is {n}.",
+            )
         return x
 
     def combine(self, ctx: LoweringContext, operation: Any, params: dict[str, Any]) -> None:

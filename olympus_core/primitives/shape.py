@@ -406,9 +406,14 @@ class Iota(SingleResult):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape, dimension, dtype = params["shape"], params["dimension"], params["dtype"]
         if dtypes.kind(dtype) not in "uifc":
-            raise DTypeError(f"iota counts in a number dtype, not in {dtypes.long_name(dtype)}")
+            raise DTypeError(
+                f"iota does not accept dtype {dtypes.long_name(dtype)}. Accepted dtypes are "
+                "subtypes of integer, floating, complexfloating."
+            )
         if not 0 <= dimension < len(shape):
-            raise ShapeError(f"iota of shape {shape} cannot count along axis {dimension}")
+            raise ShapeError(
+                f"iota dimension must be between 0 and len(shape), got {dimension=} for {shape=}"
+            )
         return shaped(shape, dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:

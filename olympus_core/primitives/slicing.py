@@ -54,15 +54,7 @@ class Slice(LinearPrimitive, SingleResult):
         (x,) = avals
         start, limit = params["start_indices"], params["limit_indices"]
         strides = params["strides"] or (1,) * x.ndim
-        fits = len(start) == len(limit) == len(strides) == x.ndim and all(
-            0 <= a <= b <= n and s > 0
-            for a, b, s, n in zip(start, limit, strides, x.shape, strict=True)
-        )
-        if not fits:
-            raise ShapeError(
-                f"slice of {x.short_name()} from {start} to {limit} by {strides}: each axis needs "
-                "0 <= start <= limit <= length and a stride above 0"
-            )
+        _check_slice(x, start, limit, strides)
         shape = [(b - a + s - 1) // s for a, b, s in zip(start, limit, strides, strict=True)]
         return x.update(shape=tuple(shape))
 
@@ -112,6 +104,37 @@ class Slice(LinearPrimitive, SingleResult):
         return Reordered(along_axes(params, order, names), (order,), (order,))
 
 
+def _check_slice(x: ShapedArray, start: Shape, limit: Shape, strides: Shape) -> None:
+    """Raise ShapeError unless the bounds and strides select elements of each axis of `x`."""
+    given = f"limit_indices {limit} and start_indices {start}"
+    if len(start) != x.ndim or len(limit) != x.ndim:
+        raise ShapeError(
+            "slice start_indices must have length equal to the number of dimensions of the "
+            f"operand, as limit_indices, got {given} for operand shape {x.shape}."
+        )
+    if len(strides) != x.ndim:
+        raise ShapeError(
+            "slice strides must have length equal to the number of dimensions of the operand, got "
+            f"strides {strides} for operand shape {x.shape}."
+        )
+    if not all(s > 0 for s in strides):
+        raise ShapeError(f"slice strides must be positive, got {strides}")
+    if not all(a >= 0 for a in start):
+        raise ShapeError(
+            f"slice start_indices must be greater than or equal to zero, got start_indices of "
+            f"{start}."
+        )
+    if not all(b <= n for b, n in zip(limit, x.shape, strict=True)):
+        raise ShapeError(
+            "slice limit_indices must be less than or equal to operand shape, got limit_indices "
+            f"{limit} for operand shape {x.shape}."
+        )
+    if not all(a <= b for a, b in zip(start, limit, strict=True)):
+        raise ShapeError(
+            f"slice limit_indices must be greater than or equal to start_indices, got {given}."
+        )
+
+
 def _insert(values: tuple[int, ...] | None, place: int, value: int) -> tuple[int, ...] | None:
     return None if values is None else (*values[:place], value, *values[place:])
 
@@ -119,12 +142,19 @@ def _insert(values: tuple[int, ...] | None, place: int, value: int) -> tuple[int
 def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) -> None:
     if len(starts) != x.ndim:
         raise ShapeError(
-            f"{name} of {x.short_name()} needs {x.ndim} start indices, and got {len(starts)}"
+            "Length of slice indices must match number of operand dimensions "
+            f"({len(starts)} vs {x.shape}) in {name}"
         )
-    fits = all(not s.shape and dtypes.kind(s.dtype) in "ui" for s in starts)
-    if not fits or len({s.dtype for s in starts}) > 1:
-        text = ", ".join(s.short_name() for s in starts)
-        raise DTypeError(f"{name} needs integer scalars of one dtype as starts, and got {text}")
+    if any(s.shape for s in starts):
+        raise ShapeError(
+            f"start_indices arguments to {name} must be scalars, got indices "
+            f"({', '.join([s.long_name() for s in starts])})"
+        )
+    if any(dtypes.kind(s.dtype) not in "ui" for s in starts) or len({s.dtype for s in starts}) > 1:
+        text = ", ".join(dtypes.long_name(s.dtype) for s in starts)
+        raise DTypeError(
+            f"index arguments to {name} must be integers of the same type, got: {text}"
+        )
 
 
 class DynamicSlice(LinearPrimitive, SingleResult):
@@ -215,9 +245,14 @@ class DynamicUpdateSlice(SingleResult):
         x, update, *starts = avals
         _check_starts("dynamic_update_slice", x, tuple(starts))
         check_one_dtype("dynamic_update_slice", (x, update))
-        if update.ndim != x.ndim or any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
+        shapes = f"got update shape {update.shape} for operand shape {x.shape}."
+        if update.ndim != x.ndim:
             raise ShapeError(
-                f"dynamic_update_slice cannot write {update.short_name()} into {x.short_name()}"
+                f"dynamic_update_slice update must have the same rank as operand, {shapes}"
+            )
+        if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
+            raise ShapeError(
+                f"dynamic_update_slice update shape must be smaller than operand shape, {shapes}"
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
 
@@ -311,10 +346,15 @@ class Pad(SingleResult):
         check_one_dtype("pad", avals)
         if value.shape:
             raise ShapeError(f"pad needs a scalar to pad with, and got {value.short_name()}")
-        if len(config) != x.ndim or any(len(c) != 3 or c[2] < 0 for c in config):
+        if len(config) != x.ndim or any(len(c) != 3 for c in config):
             raise ShapeError(
-                f"pad of {x.short_name()} needs (low, high, interior >= 0) for each of its "
-                f"{x.ndim} axes, and got {config}"
+                "length of padding_config must equal the number of axes of operand, with (low, "
+                f"high, interior) for each; got padding_config {config} for operand shape {x.shape}"
+            )
+        if any(c[2] < 0 for c in config):
+            raise ShapeError(
+                "interior padding in padding_config must be nonnegative, got padding_config "
+                f"{config}"
             )
         shape = tuple(
             [
@@ -323,7 +363,10 @@ class Pad(SingleResult):
             ]
         )
         if any(known_at_least(-n, 1) for n in shape):
-            raise ShapeError(f"pad of {x.short_name()} by {config} cuts off more than there is")
+            raise ShapeError(
+                f"Dimension size after padding is not at least 0, got result shape {shape}, for "
+                f"padding_config {config} and operand shape {x.shape}"
+            )
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
 
     def sharding_rule(

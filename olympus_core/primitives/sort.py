@@ -276,8 +276,13 @@ class TopK(MultipleResults):
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), k = avals, params["k"]
         check_kinds("top_k", "buif", x)
-        if not x.ndim or not 0 <= k <= x.shape[-1]:
-            raise ShapeError(f"top_k of {x.long_name()} cannot give {k} elements of its last axis")
+        if k < 0:
+            raise ShapeError(f"k argument to top_k must be nonnegative, got {k}")
+        if not x.ndim or k > x.shape[-1]:
+            raise ShapeError(
+                "k argument to top_k must be no larger than size along axis; got "
+                f"{k=} with shape={list(x.shape)} and axis={x.ndim - 1}"
+            )
         shape = (*x.shape[:-1], k)
         return x.update(shape=shape), shaped(shape, np.dtype("int32"))
 

@@ -45,11 +45,18 @@ def window_shape(name: str, shape: Shape, params: dict[str, Any]) -> Shape:
         ("padding", None),
     ):
         values = params[what]
-        if len(values) != len(shape) or (low is not None and min(values, default=1) < low):
+        if len(values) != len(shape):
             raise ShapeError(
-                f"{name} of an array of shape {shape} needs {what} of {len(shape)} "
-                f"{'pairs' if low is None else 'positive ints'}, and got {values}"
+                f"{name} got the wrong number of {what} for operand: got operand shape {shape} "
+                f"with {what} {values}."
             )
+        if low is not None and min(values, default=1) < low:
+            term = (
+                "All dilations must be positive"
+                if "dilation" in what
+                else f"reduce_window {what} must have every element be strictly positive"
+            )
+            raise ShapeError(f"{term}, got {values}: {what} of {name}")
     sizes = zip(
         shape,
         params["base_dilation"],

@@ -248,9 +248,13 @@ def test_only_the_lower_triangle_is_read() -> None:
 
 
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: ox.numpy.linalg.cholesky(TALL), ShapeError, "cholesky needs square matrices"),
+    (
+        lambda: ox.numpy.linalg.cholesky(TALL),
+        ShapeError,
+        "input to cholesky must be a square matrix",
+    ),
     (lambda: ox.numpy.linalg.inv(VECTOR), ShapeError, r"inv needs square .* float32\[4\]"),
-    (lambda: ox.numpy.linalg.solve(A, TALL), ShapeError, "solve needs square matrices"),
+    (lambda: ox.numpy.linalg.solve(A, TALL), ShapeError, "input to solve must be a square matrix"),
     (lambda: ox.numpy.linalg.lstsq(A, TALL), ShapeError, "lstsq needs a of"),
     (lambda: ox.numpy.linalg.qr(A, mode="thin"), ArgumentError, "modes 'reduced'"),
     (lambda: ox.numpy.linalg.eigh(A, UPLO="X"), ArgumentError, "triangle 'L' or 'U'"),
@@ -266,7 +270,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: ox.lax.linalg.triangular_solve(A, TALL),
         ShapeError,
-        r"triangular_solve of float32\[4,4\] needs right-hand sides of length 4 along axis -1",
+        r"triangular_solve: \(4, 4\) and .* Axis -1 of the second must have the length 4",
     ),
     (
         lambda: ox.lax.linalg.triangular_solve(A3, matrix(3, 4, 4)),

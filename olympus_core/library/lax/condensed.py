@@ -32,7 +32,7 @@ def schur(
            [0., 3.]], dtype=float32)
     """
     if sort_eig_vals or select_callable is not None:
-        raise UnsupportedError("schur does not sort eigenvalues")
+        raise UnsupportedError("The sort feature of LAPACK's gees routine is not implemented.")
     results: list[Array] = schur_p.bind(
         matrices("schur", x, square=True), compute_schur_vectors=bool(compute_schur_vectors)
     )

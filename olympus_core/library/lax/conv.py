@@ -48,17 +48,33 @@ def conv_dimension_numbers(
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
         raise ShapeError(
-            "a convolution needs an array and a kernel of one rank, and got shapes "
-            f"{tuple(lhs_shape)} and {tuple(rhs_shape)}"
+            f"convolution requires lhs and rhs ndim to be equal, got {rank} and {len(rhs_shape)}: "
+            f"the shapes are {tuple(lhs_shape)} and {tuple(rhs_shape)}"
         )
     if dimension_numbers is None:
         return ConvDimensionNumbers(*(tuple(range(rank)),) * 3)
-    texts = list(dimension_numbers)
-    if len(texts) != 3 or any(not isinstance(t, str) or len(t) != rank for t in texts):
+    if not isinstance(dimension_numbers, (tuple, list)):
         raise ShapeError(
-            f"dimension_numbers for arrays of {rank} dimensions are three strings of {rank} "
-            f"letters, and not {dimension_numbers!r}"
+            "convolution dimension_numbers must be tuple/list or None, got "
+            f"{type(dimension_numbers)}."
         )
+    texts = list(dimension_numbers)
+    if len(texts) != 3:
+        raise ShapeError(
+            f"convolution dimension_numbers list/tuple must be length 3, got {len(texts)}."
+        )
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ShapeError(
+                f"convolution dimension_numbers elements must be strings, got {type(text)} at "
+                f"position {i}."
+            )
+        if len(text) != rank:
+            raise ShapeError(
+                f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
+                f"rhs, got {len(text)} for lhs and rhs shapes {tuple(lhs_shape)} and "
+                f"{tuple(rhs_shape)}."
+            )
     return ConvDimensionNumbers(*conv_general_permutations(texts))
 
 
@@ -71,15 +87,21 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
-    for text, names in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
-        if any(text.count(c) != 1 for c in set(text) | set(names)):
+    for i, (text, names) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
+        term = f"convolution dimension_numbers[{i}] must"
+        if any(text.count(c) != 1 for c in names):
             raise ShapeError(
-                f"dimension_numbers need each of {names[0]} and {names[1]}, and each space axis, "
-                f"once, and got {text!r}"
+                f"{term} contain the characters '{names[0]}' and '{names[1]}' exactly once, got "
+                f"{text}."
             )
+        if len(set(text)) != len(text):
+            raise ShapeError(f"{term} not have duplicate characters, got {text}.")
     space = [c for c in rhs if c not in "OI"]
     if not set(space) == set(lhs) - set("NC") == set(out) - set("NC"):
-        raise ShapeError(f"dimension_numbers must share their space axes: {lhs}, {rhs}, {out}")
+        raise ShapeError(
+            "convolution dimension_numbers elements must each have the same set of spatial "
+            f"characters, got {tuple(dimension_numbers)}."
+        )
     orders = ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
     return tuple([tuple([text.index(c) for c in (*names, *space)]) for text, names in orders])
 
@@ -87,7 +109,10 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 def check_cropped(sizes: Sequence[int], pads: Padding) -> None:
     """Raise ShapeError unless each size has a pair, and no pair crops more than the size."""
     if len(pads) != len(sizes):
-        raise ShapeError(f"a convolution needs {len(sizes)} pairs of padding, and got {pads}")
+        raise ShapeError(
+            f"Wrong number of explicit pads for convolution: expected {len(sizes)}, got "
+            f"{len(pads)}: {pads}"
+        )
     if any(n + low + high < 0 for n, (low, high) in zip(sizes, pads, strict=True)):
         raise ShapeError(f"the negative padding {pads} is larger than the sizes {tuple(sizes)}")
 
@@ -219,13 +244,19 @@ def conv_general_dilated(
     space = len(left) - 2
     strides = ints(window_strides)
     grow, spread = ((1,) * space if d is None else ints(d) for d in (lhs_dilation, rhs_dilation))
-    if not len(strides) == len(grow) == len(spread) == space:
-        raise ShapeError(
-            f"conv_general_dilated over {space} space axes needs as many strides and dilations, "
-            f"and got {strides}, {grow} and {spread}"
-        )
+    for name, values in (
+        ("window_strides", strides),
+        ("lhs_dilation", grow),
+        ("rhs_dilation", spread),
+    ):
+        if len(values) != space:
+            raise ShapeError(
+                f"conv_general_dilated window and {name} must have the same number of dimensions, "
+                f"but got {space} and {len(values)}"
+            )
     if isinstance(padding, str) and grow != (1,) * space:
         raise ShapeError(
+            "String padding is not implemented for transposed convolution using this op. "
             "conv_general_dilated with lhs_dilation needs padding by pairs (low, high), and got "
             f"{padding!r}",
             hint="conv_transpose has padding by name",

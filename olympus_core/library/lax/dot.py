@@ -127,8 +127,9 @@ def dot(
         fits = a.ndim in (1, 2) and b.ndim in (1, 2) and a.shape[-1] == b.shape[0]
         if not fits:
             raise ShapeError(
-                "dot needs vectors or matrices that share the contracted dimension, "
-                f"and got {a.long_name()} and {b.long_name()}"
+                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={a.shape} rhs_shape={b.shape}"
             )
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
@@ -144,10 +145,12 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     """
     check_arrays("batch_matmul", lhs, rhs)
     a, b = get_aval(lhs), get_aval(rhs)
-    if a.ndim != b.ndim or a.ndim < 2:
+    if min(a.ndim, b.ndim) < 2:
+        raise ShapeError(f"Arguments to batch_matmul must be at least 2D, got {a.ndim}, {b.ndim}")
+    if a.ndim != b.ndim:
         raise ShapeError(
-            "batch_matmul needs operands of one rank of at least 2, "
-            f"and got {a.long_name()} and {b.long_name()}"
+            f"Arguments to batch_matmul must have same ndim, got {a.ndim}, {b.ndim} (of "
+            f"{a.long_name()} and {b.long_name()})"
         )
     batch = tuple(range(a.ndim - 2))
     return dot_general(lhs, rhs, (((a.ndim - 1,), (a.ndim - 2,)), (batch, batch)), precision)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from olympus_core.base import dtypes
@@ -32,7 +32,7 @@ from olympus_core.primitives.elementwise import (
     selection,
     transcendental,
 )
-from olympus_core.primitives.elementwise.base import Elementwise, check_kinds
+from olympus_core.primitives.elementwise.base import Elementwise, check_kinds, rejected_dtype
 from olympus_core.primitives.precision import checked_accuracy
 
 if TYPE_CHECKING:
@@ -71,14 +71,30 @@ def _with_accuracy(primitive: Elementwise, summary: str, call: str, printed: str
     return _named(function, primitive, summary, call, printed)
 
 
-def _binary(primitive: Elementwise, summary: str, call: str, printed: str) -> OfXY:
+def _binary(
+    primitive: Elementwise, summary: str, call: str, printed: str, kinds: str = "buifc"
+) -> OfXY:
+    """Return a function of two operands; `kinds` are the kinds of dtypes that `x` may have.
+
+    They are fewer than the primitive's, which `olympus.numpy` also uses.
+    """
     bind = primitive.bind
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:
         check_arrays(primitive.name, x, y)
-        return bind(*_of_one_rank(primitive.name, x, y))
+        operands = _of_one_rank(primitive.name, x, y)
+        if kinds != "buifc":
+            _check_first_kind(primitive.name, kinds, operands)
+        return bind(*operands)
 
     return _named(function, primitive, summary, call, printed)
+
+
+def _check_first_kind(name: str, kinds: str, operands: Sequence[Any]) -> None:
+    """Raise DTypeError unless the kind of the dtype of the first operand is in `kinds`."""
+    avals = tuple(map(get_aval, operands))
+    if dtypes.kind(avals[0].dtype) not in kinds:
+        raise DTypeError(rejected_dtype(name, kinds, avals, 0))
 
 
 def _of_one_rank(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
@@ -331,7 +347,11 @@ digamma = _unary(
 )
 
 add = _binary(
-    arithmetic.add_p, "x + y", "add(array([1, 2]), array([10, 20]))", "Array([11, 22], dtype=int32)"
+    arithmetic.add_p,
+    "x + y",
+    "add(array([1, 2]), array([10, 20]))",
+    "Array([11, 22], dtype=int32)",
+    "uifc",
 )
 sub = _binary(
     arithmetic.sub_p, "x - y", "sub(array([5, 3]), array([1, 4]))", "Array([ 4, -1], dtype=int32)"
@@ -348,6 +368,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     """
     check_arrays("mul", x, y)
     x, y = _of_one_rank("mul", x, y)
+    _check_first_kind("mul", "uifc", (x, y))
     if out_dtype is not None:
         check_kinds("mul", "uifc", get_aval(x), get_aval(y))
         x, y = (convert(v, dtypes.dtype(out_dtype)) for v in (x, y))
@@ -384,6 +405,7 @@ pow = _binary(
     "x ** y",
     "pow(array([2.0, 3.0]), array([-1.0, 2.0]))",
     "Array([0.5, 9. ], dtype=float32)",
+    "fc",
 )
 atan2 = _binary(
     transcendental.atan2_p,
@@ -503,7 +525,9 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Array([ 8, 27], dtype=int32)
     """
     if y < 0 and dtypes.kind(get_aval(x).dtype) in "iu":
-        raise DTypeError(f"an integer array cannot be raised to the negative power {y}")
+        raise DTypeError(
+            f"Integers cannot be raised to negative powers, got integer_pow({get_aval(x)}, {y})"
+        )
     check_kinds("integer_pow", "uifc", get_aval(x))
     return x if y == 1 and isinstance(x, Array) else arithmetic.integer_pow_p.bind(x, y=y)
 
@@ -526,10 +550,13 @@ def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Ar
     Array([1.      , 3.140625], dtype=float32)
     """
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
-    if exponent_bits < 1 or mantissa_bits < 0:
+    if exponent_bits < 1:
         raise ArgumentError(
-            f"reduce_precision needs at least 1 exponent bit and 0 mantissa bits, and got "
-            f"{exponent_bits} and {mantissa_bits}"
+            f"reduce_precision: exponent_bits must be positive; got {exponent_bits}"
+        )
+    if mantissa_bits < 0:
+        raise ArgumentError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
         )
     return conversion.reduce_precision_p.bind(
         x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
@@ -585,4 +612,6 @@ def select_n(which: ArrayLike, *cases: ArrayOrKeys) -> Array:
     >>> select_n(array([0, 2, 1]), array([1, 1, 1]), array([2, 2, 2]), array([3, 3, 3]))
     Array([1, 3, 2], dtype=int32)
     """
+    if not cases:
+        raise ShapeError("select_n() must have at least one case")
     return selection.select_n_p.bind(which, *cases)

@@ -22,7 +22,7 @@ def _kind(fft_type: FftType | str) -> FftType:
     if isinstance(fft_type, str) and fft_type.upper() in FftType.__members__:
         return FftType[fft_type.upper()]
     names = ", ".join(FftType.__members__)
-    raise ArgumentError(f"fft has the kinds {names}, and got {fft_type!r}")
+    raise ArgumentError(f"Unknown FFT type {fft_type!r}: the types are {names}")
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
@@ -46,7 +46,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     dtype = get_aval(x).dtype
     if kind is FftType.RFFT:
         if dtypes.kind(dtype) == "c":
-            raise ArgumentError(f"fft of kind RFFT takes real arrays, and got {dtype}")
+            raise ArgumentError(f"only real valued inputs supported for rfft, and got {dtype}")
         dtype = dtypes.to_inexact(dtype)
     else:
         dtype = dtypes.to_complex(dtype)

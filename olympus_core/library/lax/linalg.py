@@ -12,13 +12,14 @@ from typing import Any, Literal, overload
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.base.dimensions.expression import min_dim
-from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.elementwise.base import elementwise_constant
 from olympus_core.primitives.linalg.algebra import adjoint, dot, swap, triangle
+from olympus_core.primitives.linalg.base import check_square
 from olympus_core.primitives.linalg.cholesky import cholesky_p
 from olympus_core.primitives.linalg.eig import eig_p
 from olympus_core.primitives.linalg.eigh import eigh_p
@@ -71,9 +72,10 @@ def matrices(name: str, x: Any, *, square: bool = False) -> Any:
     """Return function `name`'s operand of matrices; raise ShapeError or DTypeError otherwise."""
     check_arrays(name, x)
     aval = get_aval(x)
-    if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
-        what = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
-        raise ShapeError(f"{name} needs {what}, and got {aval.long_name()}")
+    if aval.ndim < 2:
+        raise ShapeError(f"Input 0 to {name} must have rank at least 2, but got shape={aval.shape}")
+    if square:
+        check_square(name, aval)
     return x
 
 
@@ -277,7 +279,10 @@ def eigh(
 
 def _check_subset(name: str, subset: tuple[int, int] | None, count: int) -> None:
     if subset is not None and tuple(subset) != (0, count):
-        raise ArgumentError(f"{name} computes all {count} values, and not the subset {subset}")
+        raise UnsupportedError(
+            f"subset_by_index not supported: {name} computes all {count} values, and not the "
+            f"subset {subset}"
+        )
 
 
 @overload
@@ -363,8 +368,8 @@ def symmetric_product(
     a, c = matrices("symmetric_product", a_matrix), matrices("symmetric_product", c_matrix)
     if shape_of(c) != (*shape_of(a)[:-1], shape_of(a)[-2]):
         raise ShapeError(
-            "symmetric_product needs A of (..., m, n) and C of (..., m, m), and got "
-            f"{get_aval(a).long_name()} and {get_aval(c).long_name()}"
+            "symmetric_update expects a rectangular matrix of shape (m, n) and a square matrix of "
+            f"shape (m, m). Got shapes {shape_of(a)} and {shape_of(c)}."
         )
     out = op.mul(dot(a, a, swap_b=True), convert(alpha, get_aval(a).dtype))
     out = op.add(out, op.mul(c, convert(beta, get_aval(c).dtype)))

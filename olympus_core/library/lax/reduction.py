@@ -188,8 +188,8 @@ class Combiner:
         inits, init_tree = tree.flatten(init_values)
         if init_tree != self.tree or not self.arrays:
             raise ShapeError(
-                f"{name} needs an initial value for each array: the trees are {self.tree} and "
-                f"{init_tree}"
+                "Operands must have the same tree structure as init_values: "
+                f"{self.tree} vs. {init_tree}, in {name}"
             )
         check_arrays(name, *self.arrays, *inits)
         avals = [get_aval(x) for x in self.arrays]

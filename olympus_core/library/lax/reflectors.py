@@ -100,7 +100,8 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     shape, length = get_aval(r_matrix).shape, get_aval(w_vector).shape
     if len(shape) != 2 or shape[0] != shape[1] or length != shape[:1]:
         raise ShapeError(
-            f"cholesky_update needs a square matrix and a vector, and got {shape} and {length}"
+            "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the "
+            f"same size as input. Got shapes {shape} and {length} instead"
         )
     return _updated(r_matrix, w_vector)
 

@@ -163,7 +163,7 @@ def collapse(
     have = shape_of(operand)
     low, high, _ = slice(start_dimension, stop_dimension).indices(len(have))
     if high < low:
-        raise ShapeError(f"collapse of shape {have} cannot go from axis {low} to {high}")
+        raise ShapeError(f"Invalid dimension range passed to collapse: {have}[{low}:{high}]")
     return reshape(operand, (*have[:low], math.prod(have[low:high]), *have[high:]))
 
 
@@ -223,7 +223,15 @@ def rev(operand: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     Array([[2, 1],
            [4, 3]], dtype=int32)
     """
-    dims = tuple([canonical_axis(d, len(shape_of(operand))) for d in dimensions])
+    dims, ndim = tuple(dimensions), len(shape_of(operand))
+    if not all(-ndim <= d < ndim for d in dims):
+        raise ShapeError(
+            "rev dimensions must all be less than operand ndim, got dimensions "
+            f"{dims} for operand ndim {ndim}."
+        )
+    dims = tuple([canonical_axis(d, ndim) for d in dims])
+    if len(set(dims)) != len(dims):
+        raise ShapeError(f"rev dimensions must be unique, got {dims}.")
     return p.rev_p.bind(operand, dimensions=dims)
 
 
@@ -254,7 +262,10 @@ def full(
     Array([7, 7], dtype=int8)
     """
     if shape_of(fill_value):
-        raise ShapeError(f"full needs a scalar, and got a value of shape {shape_of(fill_value)}")
+        raise ShapeError(
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{shape_of(fill_value)}."
+        )
     if dtype is not None:
         fill_value = promotion.convert(fill_value, dtypes.canonicalize(dtype))
     if isinstance(sharding, Sharding) and trace.is_eager():

@@ -40,7 +40,8 @@ def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
     arrays = _sequence("concatenate", operands)
     if len(arrays) == 1 and isinstance(arrays[0], Array):
         return arrays[0]
-    axis = canonical_axis(dimension, len(shape_of(arrays[0])), "dimension")
+    ndim = len(shape_of(arrays[0]))
+    axis = canonical_axis(dimension, ndim) if -ndim <= dimension < 0 else dimension
     return joining.concatenate_p.bind(*arrays, dimension=axis)
 
 
@@ -62,7 +63,7 @@ def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
 def _sequence(name: str, operands: Any) -> list[Any]:
     arrays = list(operands)
     if not arrays:
-        raise ShapeError(f"{name} requires a non-empty sequence of arrays, and got none")
+        raise ShapeError(f"{name} requires a non-empty sequences of arrays, and got none")
     return arrays
 
 
@@ -189,7 +190,8 @@ def _starts(operand: Any, start_indices: Any, wrap: bool | Sequence[bool]) -> li
     flags = [wrap] * len(shape) if isinstance(wrap, bool) else list(wrap)
     if not len(starts) == len(shape) == len(flags):
         raise ShapeError(
-            f"an array of shape {shape} needs {len(shape)} start indices, and got {len(starts)}"
+            "Length of slice indices must match number of operand dimensions "
+            f"({len(starts)} vs {shape}), as that of allow_negative_indices, {len(flags)}"
         )
     dtype = index_dtype(starts)
     return [wrapped(i, n, dtype, f) for i, n, f in zip(starts, shape, flags, strict=True)]

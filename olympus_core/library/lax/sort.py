@@ -24,7 +24,7 @@ _INT32 = np.dtype("int32")
 def _place(name: str, axis: int, ndim: int) -> int:
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ShapeError(f"{name} got axis {axis}, and the array has {ndim} dimensions")
+        raise ShapeError(f"axis {axis} is out of bounds for array of dimension {ndim}, in {name}")
     return axis % ndim
 
 

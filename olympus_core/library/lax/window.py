@@ -109,11 +109,21 @@ def _window(
     strides, base, dilation = (
         ones if v is None else ints(v) for v in (window_strides, base_dilation, window_dilation)
     )
-    if any(len(v) != len(shape) for v in (window, strides, base, dilation)):
+    if len(window) != len(shape):
         raise ShapeError(
-            f"a window over an array of shape {shape} needs as many dimensions, strides and "
-            f"dilations, and got {window}, {strides}, {base} and {dilation}"
+            "reduce_window got the wrong number of window_dimensions for operand: got operand "
+            f"shape {shape} with window_dimensions {window}."
         )
+    for name, values in (
+        ("window_strides", strides),
+        ("base_dilation", base),
+        ("window_dilation", dilation),
+    ):
+        if len(values) != len(shape):
+            raise ShapeError(
+                f"reduce_window got inconsistent {name} and window_dimensions: got {name} {values} "
+                f"and window_dimensions {window}."
+            )
     return {
         "window_dimensions": window,
         "window_strides": strides,

@@ -87,8 +87,9 @@ class BitcastConvert(SingleResult):
         (x,), new = avals, params["new_dtype"]
         if x.dtype != new and {dtypes.kind(x.dtype), dtypes.kind(new)} & {"b", "c"}:
             raise DTypeError(
-                f"bitcast_convert_type of {x.short_name()} to {dtypes.long_name(new)}: the bits of "
-                "bools and complex numbers are read as no other dtype"
+                "lax.bitcast_convert_type does not support bool or complex values unless the "
+                "operand and destination types match. Got operand "
+                f"dtype={dtypes.long_name(x.dtype)}, new_dtype={dtypes.long_name(new)}"
             )
         old_bits, new_bits = bit_width(x.dtype), bit_width(new)
         if old_bits == new_bits:
@@ -97,8 +98,9 @@ class BitcastConvert(SingleResult):
             return shaped((*x.shape, old_bits // new_bits), new)
         if not x.shape or x.shape[-1] * old_bits != new_bits:
             raise ShapeError(
-                f"bitcast of {x.short_name()} to {dtypes.long_name(new)} needs a last dimension "
-                f"of {new_bits // old_bits}"
+                f"Attempting to convert array of shape {x.shape} from {dtypes.long_name(x.dtype)} "
+                f"of size {old_bits} bits to {dtypes.long_name(new)} of size {new_bits} bits: the "
+                f"last dimension must be {new_bits // old_bits}"
             )
         return shaped(x.shape[:-1], new)
 

@@ -159,10 +159,11 @@ class Clamp(SingleResult):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         low, x, high = avals
         check_one_dtype("clamp", avals)
-        for bound in (low, high):
+        for bound, name in ((low, "min"), (high, "max")):
             if bound.shape not in ((), x.shape):
                 raise ShapeError(
-                    f"clamp needs bounds of shape () or {x.shape}, and got {bound.short_name()}"
+                    f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
+                    f"{name}.shape={bound.shape}, operand.shape={x.shape}."
                 )
         return x
 

@@ -19,7 +19,7 @@ from olympus_core.ir import sharding_rules
 from olympus_core.ir.primitive import Batched, Primitive
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir import dynamic
-from olympus_core.primitives.elementwise.base import BOOL, at_front
+from olympus_core.primitives.elementwise.base import BOOL, at_front, rejected_dtype
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ge_p, le_p
 
 if TYPE_CHECKING:
@@ -38,10 +38,12 @@ class MatrixPrimitive(Primitive):
     def batch_shape(self, avals: Sequence[ShapedArray]) -> Shape:
         """Return the operands' batch axes; raise ShapeError or DTypeError unless they match."""
         batches = set()
-        for aval, rank in zip(avals, self.ranks, strict=True):
+        for i, (aval, rank) in enumerate(zip(avals, self.ranks, strict=True)):
             if aval.ndim < rank:
-                what = "matrices" if rank == 2 else "vectors"
-                raise ShapeError(f"{self.name} needs {what}, and got {aval.long_name()}")
+                raise ShapeError(
+                    f"Input {i} to {self.name} must have rank at least {rank}, but got "
+                    f"shape={aval.shape}"
+                )
             batches.add(aval.shape[: aval.ndim - rank])
         if len(batches) > 1:
             text = ", ".join(a.long_name() for a in avals)
@@ -63,7 +65,11 @@ class MatrixPrimitive(Primitive):
                     f"Unsupported dtype {min(narrow)}: {needs}and got {text}",
                     hint="convert the operands to float32 first",
                 )
-            raise DTypeError(f"{needs}and got {text}")
+            refused = next(
+                (i for i, a in enumerate(avals) if dtypes.kind(a.dtype) not in "fc"), None
+            )
+            term = "" if refused is None else f"{rejected_dtype(self.name, 'fc', avals, refused)}: "
+            raise DTypeError(f"{term}{needs}and got {text}")
 
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
@@ -82,7 +88,7 @@ class MatrixPrimitive(Primitive):
 def check_square(name: str, aval: ShapedArray) -> None:
     """Raise ShapeError unless the matrices are square."""
     if aval.shape[-1] != aval.shape[-2]:
-        raise ShapeError(f"{name} needs square matrices, and got {aval.long_name()}")
+        raise ShapeError(f"The input to {name} must be a square matrix. Got shape {aval.shape}.")
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.primitive import SingleResult
@@ -26,11 +27,14 @@ class PivotsToPermutation(MatrixPrimitive, SingleResult):
         (pivots,) = avals
         batch, size = self.batch_shape(avals), params["permutation_size"]
         if pivots.dtype != INT32:
-            raise DTypeError(f"{self.name} needs int32 pivots, and got {pivots.long_name()}")
+            raise DTypeError(
+                f"{self.name} does not accept dtype {dtypes.long_name(pivots.dtype)} at position "
+                "0. Accepted dtypes at position 0 are subtypes of int32."
+            )
         if pivots.shape[-1] > size:
             raise ShapeError(
-                f"{self.name} of {pivots.long_name()} needs a permutation of at least "
-                f"{pivots.shape[-1]} rows, and got {size}"
+                f"Output permutation size {size} has to exceed the trailing dimension of the "
+                f"pivots. Got pivots size {pivots.shape[-1]}"
             )
         return shaped((*batch, size), INT32)
 

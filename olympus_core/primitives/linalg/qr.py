@@ -66,10 +66,16 @@ class HouseholderProduct(MatrixPrimitive, SingleResult):
         self.batch_shape(avals)
         self.check_dtypes(*avals)
         rows, columns = a.shape[-2:]
-        if rows < columns or taus.shape[-1] > columns:
+        if rows < columns:
             raise ShapeError(
-                "householder_product needs no fewer rows than columns, and no fewer columns than "
-                f"reflectors, and got {a.long_name()} and {taus.long_name()}"
+                "The first argument to householder_product must have at least as many rows as "
+                f"columns, got shape {a.shape}"
+            )
+        if taus.shape[-1] > columns:
+            raise ShapeError(
+                "The second argument to householder_product must not have more rows than the "
+                "minimum of the first argument's rows and columns: "
+                f"the shapes are {a.shape} and {taus.shape}"
             )
         return a.strip_weak()
 

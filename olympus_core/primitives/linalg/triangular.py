@@ -51,8 +51,9 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
         side = -2 if params["left_side"] else -1
         if a.shape[-1] != b.shape[side]:
             raise ShapeError(
-                f"triangular_solve of {a.long_name()} needs right-hand sides of length "
-                f"{a.shape[-1]} along axis {side}, and got {b.long_name()}"
+                "Incompatible shapes for arguments to triangular_solve: "
+                f"{a.shape} and {b.shape}. Axis {side} of the second must have the length "
+                f"{a.shape[-1]}"
             )
         return b.strip_weak()
 

@@ -33,9 +33,17 @@ class TridiagonalSolve(MatrixPrimitive, SingleResult):
         self.batch_shape(avals)
         self.check_dtypes(*avals)
         *diagonals, b = avals
-        if any(a.shape[-1] != b.shape[-2] for a in diagonals):
-            text = ", ".join(a.long_name() for a in avals)
-            raise ShapeError(f"tridiagonal_solve needs diagonals as long as b, and got {text}")
+        text = ", ".join(a.long_name() for a in avals)
+        if len({a.shape for a in diagonals}) > 1:
+            raise ShapeError(
+                "tridiagonal_solve requires that all diagonal arguments have the same shape, and "
+                f"got {text}"
+            )
+        if diagonals[0].shape[-1] != b.shape[-2]:
+            raise ShapeError(
+                "tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the "
+                f"dimensions of the diagonal arguments, and got {text}"
+            )
         return b.strip_weak()
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:

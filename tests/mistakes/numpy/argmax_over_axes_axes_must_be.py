@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.argmax(values(2, 3), -1, np.int32)
-# ShapeError: argmax axes (-1,) contains out-of-bounds indices for float32[2,3]: axis -1 is out of bounds for array of dimension 2
+# ShapeError: Invalid axis -1 for operand shape (2, 3)

@@ -13,4 +13,4 @@ def matrix(*shape: int, dtype: str = "float64"):
 TALL, VECTOR, COLUMNS = matrix(5, 3), matrix(4), matrix(4, 2)
 
 ox.numpy.linalg.cholesky(TALL)
-# ShapeError: cholesky needs square matrices (..., n, n), and got float32[5,3]
+# ShapeError: The input to cholesky must be a square matrix. Got shape (5, 3).

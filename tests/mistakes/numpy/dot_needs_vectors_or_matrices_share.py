@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.dot(values(2, 2, 2), values(2))
-# ShapeError: dot needs vectors or matrices that share the contracted dimension, and got float32[2,2,2] and float32[2]
+# ShapeError: jax.lax.dot: dimension_numbers must be specified when not performing simple un-batched matrix-matrix, matrix-vector, or vector-vector products; got lhs_shape=(2, 2, 2) rhs_shape=(2,)

@@ -9,4 +9,4 @@ X = rng.normal(size=(3, 4, 2, 3, 2)).astype("float32")
 C = (X + 1j * rng.normal(size=X.shape)).astype("complex64")
 
 jnp.fft.rfft(C)
-# ArgumentError: fft of kind RFFT takes real arrays, and got complex64
+# ArgumentError: only real valued inputs supported for rfft, and got complex64

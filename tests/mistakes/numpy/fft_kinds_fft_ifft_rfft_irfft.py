@@ -9,4 +9,4 @@ X = rng.normal(size=(3, 4, 2, 3, 2)).astype("float32")
 C = (X + 1j * rng.normal(size=X.shape)).astype("complex64")
 
 ox.lax.fft(C, "DCT", (2,))
-# ArgumentError: fft has the kinds FFT, IFFT, RFFT, IRFFT, and got 'DCT'
+# ArgumentError: Unknown FFT type 'DCT': the types are FFT, IFFT, RFFT, IRFFT

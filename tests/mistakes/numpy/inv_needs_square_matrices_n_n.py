@@ -13,4 +13,4 @@ def matrix(*shape: int, dtype: str = "float64"):
 TALL, VECTOR, COLUMNS = matrix(5, 3), matrix(4), matrix(4, 2)
 
 ox.numpy.linalg.inv(VECTOR)
-# ShapeError: inv needs square matrices (..., n, n), and got float32[4]
+# ShapeError: Input 0 to inv must have rank at least 2, but got shape=(4,)

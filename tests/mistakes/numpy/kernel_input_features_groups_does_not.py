@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.conv(values(1, 2, 5), values(3, 4, 2), (1,), "SAME")
-# ShapeError: a kernel float32[3,4,2] of 4 input features in 1 groups does not fit float32[1,2,5], which has 2 features
+# ShapeError: conv_general_dilated lhs feature dimension size divided by feature_group_count must equal the rhs input feature dimension size, but 2 // 1 != 4 (of float32[1,2,5] and float32[3,4,2]).

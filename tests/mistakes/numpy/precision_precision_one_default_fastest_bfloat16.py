@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 jnp.matmul(values(2), values(2), precision="odd")
-# ArgumentError: precision is a Precision, one of 'default', 'fastest', 'bfloat16', 'high', 'bfloat16_3x', 'tensorfloat32', 'highest', 'float32', a pair of these, a DotAlgorithm, a DotAlgorithmPreset or its name, and not 'odd'
+# ArgumentError: Precision argument must be one of: a Precision, 'default', 'fastest', 'bfloat16', 'high', 'bfloat16_3x', 'tensorfloat32', 'highest', 'float32', a pair of these, a DotAlgorithm, a DotAlgorithmPreset or its name; but got 'odd'

@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.reduce(values(2), (0.0, 1.0), lax.add, (0,))
-# ShapeError: reduce needs an initial value for each array: the trees are PyTreeDef(*) and PyTreeDef((*, *))
+# ShapeError: Operands must have the same tree structure as init_values: PyTreeDef(*) vs. PyTreeDef((*, *)), in reduce

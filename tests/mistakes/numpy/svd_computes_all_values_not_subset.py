@@ -13,4 +13,4 @@ def matrix(*shape: int, dtype: str = "float64"):
 A, A3, C = matrix(4, 4), matrix(2, 4, 4), matrix(4, 4, dtype="complex128")
 
 ox.lax.linalg.svd(A, subset_by_index=(0, 2))
-# ArgumentError: svd computes all 4 values, and not the subset (0, 2)
+# UnsupportedError: subset_by_index not supported: svd computes all 4 values, and not the subset (0, 2)

@@ -5,4 +5,4 @@ import olympus as ox
 SPECIAL = np.array([0.0, -0.0, np.nan, 1.0, -np.inf, np.inf, np.nan, -1.0], np.float32)
 
 ox.lax.top_k(SPECIAL, 9)
-# ShapeError: top_k of float32[8] cannot give 9 elements of its last axis
+# ShapeError: k argument to top_k must be no larger than size along axis; got k=9 with shape=[8] and axis=0

@@ -15,4 +15,4 @@ A, A3, C = matrix(4, 4), matrix(2, 4, 4), matrix(4, 4, dtype="complex128")
 TALL, VECTOR, COLUMNS = matrix(5, 3), matrix(4), matrix(4, 2)
 
 ox.lax.linalg.triangular_solve(A, TALL)
-# ShapeError: triangular_solve of float32[4,4] needs right-hand sides of length 4 along axis -1, and got float32[5,3]
+# ShapeError: Incompatible shapes for arguments to triangular_solve: (4, 4) and (5, 3). Axis -1 of the second must have the length 4
