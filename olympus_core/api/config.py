@@ -278,7 +278,7 @@ class Config:
         if option not in SWITCHES and option not in {*_WITHOUT_MEANING, _DEVICE}:
             known = [f"jax_{switch}" for switch in SWITCHES]
             raise ConfigError(
-                f"config has no option {name!r}",
+                f"Unrecognized config option: {name}",
                 hint=nearest(f"jax_{option}", known) or f"it has {', '.join(known)}",
             )
         return option

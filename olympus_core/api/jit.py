@@ -306,6 +306,10 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(lambda x: x @ x.T, ShapeDtypeStruct((2, 3), "float32"))
     ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
+    if not callable(fun):
+        raise OptionError(
+            f"Expected a callable value, got {fun!r:.80}: eval_shape needs a function"
+        )
     staged = fun if isinstance(fun, Jit) else Jit(fun, JitOptions())
     return staged.eval_shape(*args, **kwargs)
 

@@ -153,7 +153,7 @@ def dtype(x: Any) -> DType:
         try:
             result = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         except (TypeError, ValueError, SyntaxError):  # NumPy reads some strings as Python
-            raise DTypeError(f"{x!r} is not a dtype", hint=_nearest(x)) from None
+            raise DTypeError(f"data type {x!r} not understood", hint=_nearest(x)) from None
     if result not in _SHORT:
         raise DTypeError(f"dtype {result} is not supported")
     return result

@@ -394,7 +394,7 @@ def name_scope(name: str) -> Iterator[None]:
     True
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"a name scope needs a string, and got {name!r}")
+        raise ArgumentError(f"named_scope name argument must be a string, and is {name!r}")
     old = state.scope
     state.scope = joined_scope(old, name)
     try:

@@ -21,6 +21,7 @@ from olympus_core.control.custom_rules import (
     mapped_in_front,
 )
 from olympus_core.ir.primitive import Batched, op
+from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
@@ -66,8 +67,9 @@ class _Rule:
         )
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
-                f"the jvp rule of '{self.name}' must return a pair (result, tangent of the "
-                f"result), and returned {value_text(result)}"
+                f"Custom JVP rule {function_name(self.owner.rule)} for function {self.name} must "
+                "produce a pair (list or tuple of length two) representing primal and tangent "
+                f"outputs, but got {value_text(result)}"
             )
         outs, out_tree = data.flatten_data(result[0])
         out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))
@@ -91,8 +93,9 @@ class _Rule:
             return None  # float0, of an integer result
         if aval.shape != expected.shape or aval.dtype != expected.dtype:
             raise TransformError(
-                f"the jvp rule of '{self.name}' returned a tangent {aval.long_name()} for a "
-                f"result {expected.long_name()}"
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
+                f"and dtypes. Expected {expected.long_name()}, but got {aval.long_name()}, from "
+                f"the rule of '{self.name}'"
             )
         return t
 
@@ -179,7 +182,9 @@ class custom_jvp(CustomFunction[_P, _R]):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule for each argument: (tangent, result, *primals) -> its contribution or None."""
         if self.nondiff_argnums:
-            raise TransformError("defjvps takes no function with nondiff_argnums; use defjvp")
+            raise TransformError(
+                "Can't use ``defjvps`` with ``nondiff_argnums``.", hint="use defjvp"
+            )
 
         value: Callable[..., Any] = self
 
@@ -197,6 +202,15 @@ class custom_jvp(CustomFunction[_P, _R]):
     def _defined(self) -> bool:
         """Return True if the rule has been set."""
         return self.rule is not None
+
+    def _with_static(self, positional: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments, with no tangents for traced arrays of `nondiff_argnums`."""
+        return tuple(
+            [
+                op.stop_gradient(x) if i in self.nondiff_argnums and isinstance(x, Tracer) else x
+                for i, x in enumerate(positional)
+            ]
+        )
 
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rule:
         """Return the rule of a call, on flat lists."""

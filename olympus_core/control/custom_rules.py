@@ -60,24 +60,28 @@ class WithSetters:
 
 
 def bind_positions(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], decorator: str
 ) -> tuple[Any, ...]:
     """Return all arguments by position, with defaults filled in, as rules take them.
 
-    Raises SignatureError for arguments that the function does not take, or keyword-only ones.
+    `decorator` is the name of what gives the rules.  Raises SignatureError for arguments that the
+    function does not take, or keyword-only ones.
     """
+    term = (
+        f"The input arguments to the {decorator}-decorated function {function_name(fun)} could not "
+        "be resolved to positional-only arguments. Binding failed with the error:\n"
+    )
     try:
         bound = inspect.signature(fun).bind(*args, **kwargs)
     except ValueError:
         return args
     except TypeError as e:
-        raise SignatureError(f"'{function_name(fun)}': {e}") from None
+        raise SignatureError(f"{term}{e}") from None
     bound.apply_defaults()
     if bound.kwargs:
         names = ", ".join(bound.kwargs)
         raise SignatureError(
-            f"'{function_name(fun)}' has a derivative of its own, whose rule takes arguments by "
-            f"position, and got {names} by keyword only"
+            f"{term}The following keyword arguments could not be resolved to positions: {names}"
         )
     return bound.args
 
@@ -376,8 +380,9 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
     def _defined(self) -> bool:
         """Return True if the rule has been set."""
 
-    def _check_static(self, positional: Sequence[Any]) -> None:
-        """Raise an error for a `nondiff_argnums` argument that the rules cannot take."""
+    def _with_static(self, positional: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments, those of `nondiff_argnums` as the rules take them."""
+        return positional
 
     @abc.abstractmethod
     def _flat_rule(self, call: RuleCall, body: Body | None) -> FlatRule:
@@ -401,8 +406,7 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
             raise UndefinedRuleError(
                 f"{self._missing} function {function_name(self.fun)} using {self._definer}."
             )
-        positional = bind_positions(self.fun, args, kwargs)
-        self._check_static(positional)
+        positional = self._with_static(bind_positions(self.fun, args, kwargs, self._kind))
         fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )

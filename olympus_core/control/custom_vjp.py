@@ -40,6 +40,12 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+_BWD_TERM = (
+    "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the "
+    "args tuple of the primal function"
+)
+
+
 class CustomVJPPrimal:
     """An argument of an `fwd` with `symbolic_zeros=True`: its value, and `perturbed`, True if a
     derivative in it is needed."""
@@ -134,7 +140,9 @@ class _Rules(_Pair):
         name = self.name
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
-                f"the fwd of '{name}' must return a pair (result, residuals), and returned "
+                f"Custom VJP fwd rule {function_name(self.fwd)} for function {name} must "
+                "produce a pair (list or tuple of length two) where the first element represents "
+                "the primal output and the second element represents residuals, but got "
                 f"{value_text(result)}"
             )
         outs, out_tree = data.flatten_data(result[0])
@@ -164,8 +172,10 @@ class _Rules(_Pair):
         count = len(self.in_tree.children())
         if not isinstance(arg_cotangents, (tuple, list)) or len(arg_cotangents) != count:
             raise TransformError(
-                f"the bwd of '{name}' must return a tuple with a cotangent for each of its "
-                f"{count} arguments, and returned {_returned(arg_cotangents)}"
+                f"{_BWD_TERM}, and in particular must produce a tuple of length equal to the "
+                f"number of arguments to the primal function: the bwd of '{name}' must return a "
+                f"tuple with a cotangent for each of its {count} arguments, and returned "
+                f"{_returned(arg_cotangents)}"
             )
         leaves: list[Any] = []
         for x, arg_tree in zip(arg_cotangents, self.in_tree.children(), strict=True):
@@ -176,7 +186,8 @@ class _Rules(_Pair):
                 leaves += arg_tree.flatten_up_to(x)
             except ValueError as e:
                 raise TransformError(
-                    f"the bwd of '{name}' must return cotangents of its arguments' structure: {e}"
+                    f"{_BWD_TERM}: the bwd of '{name}' must return cotangents of its arguments' "
+                    f"structure: {e}"
                 ) from None
         for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
             _check_axes(name, i, x, aval)
@@ -187,15 +198,17 @@ class _Rules(_Pair):
             return None
         try:
             cotangent_aval = get_aval(cotangent)
-        except DTypeError:
+        except DTypeError as e:
             if not hasattr(cotangent, "dtype"):
-                raise
+                raise TransformError(f"{_BWD_TERM}: the bwd of '{name}' returned {e}") from None
             return None  # float0
         narrows = dtypes.kind(cotangent_aval.dtype) == "c" and dtypes.kind(aval.dtype) != "c"
         if cotangent_aval.shape != aval.shape or narrows:
             raise TransformError(
-                f"the bwd of '{name}' returned a cotangent {cotangent_aval.long_name()} for an "
-                f"argument {aval.long_name()}"
+                "Custom VJP bwd rule must produce an output with the same type as the args tuple "
+                f"of the primal function, but the bwd rule of '{name}' produced an output of type "
+                f"{cotangent_aval.long_name()} corresponding to an input of type "
+                f"{aval.long_name()}, so the shapes or kinds of dtypes do not match"
             )
         own, needed = cotangent_aval.explicit, aval.explicit
         if own is not None and needed is not None and own.mesh == needed.mesh:
@@ -301,8 +314,8 @@ class CustomBackward(MultipleResults):
 
     def _forward(self, name: str) -> TransformError:
         return TransformError(
-            f"'{name}' has a reverse derivative (custom_vjp) and no forward one: jvp, jacfwd and "
-            "linearize cannot be taken of it",
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function: "
+            f"'{name}' has no forward derivative for jvp, jacfwd and linearize",
             hint="use vjp, grad or jacrev, or define the function with custom_jvp",
         )
 
@@ -426,8 +439,11 @@ class custom_vjp(CustomFunction[_P, _R]):
         """Return True if the rules have been set."""
         return self.fwd is not None and self.bwd is not None
 
-    def _check_static(self, positional: Sequence[Any]) -> None:
-        """Raise LeakedTracerError for a tracer among the `nondiff_argnums`: a rule has no trace."""
+    def _with_static(self, positional: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments; raise LeakedTracerError for a tracer in `nondiff_argnums`.
+
+        The rules have no trace that could take it.
+        """
         for i in self.nondiff_argnums:
             for leaf in tree.leaves(positional[i]) if i < len(positional) else ():
                 if isinstance(leaf, Tracer):
@@ -438,6 +454,7 @@ class custom_vjp(CustomFunction[_P, _R]):
                         f"{get_aval(leaf).long_name()}",
                         hint="leave it out of nondiff_argnums, and return None as its cotangent",
                     )
+        return positional
 
     def _call_with_references(
         self, fun: Callable[..., Any], call: RuleCall, leaves: list[Any]

@@ -235,7 +235,7 @@ class custom_vmap(WithSetters, Generic[_P, _R]):
         return vmap_rule
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        positional = bind_positions(self.fun, args, kwargs)
+        positional = bind_positions(self.fun, args, kwargs, "custom_vmap")
         name = function_name(self.fun)
         if self.vmap_rule is None:
             raise UndefinedRuleError(

@@ -43,7 +43,8 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
         have = get_aval(flat)
         if have.shape != (length,):
             raise ShapeError(
-                f"unravel needs a vector of {length} elements, and got {have.long_name()}"
+                f"Sum of sizes {length} must be equal to dimension 0 of the operand shape "
+                f"{list(have.shape)}: unravel needs a vector of as many elements"
             )
         if mixed and have.dtype != dtype:
             raise DTypeError(

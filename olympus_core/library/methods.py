@@ -104,8 +104,8 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 def _setitem(self: Array, index: IndexLike, value: ArrayLike) -> NoReturn:
     raise TypeError(
-        "arrays are immutable and do not support in-place item assignment: for "
-        "x[index] = y, write x = x.at[index].set(y), and for x[index] += y, x = x.at[index].add(y)"
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = "
+        "y, use x = x.at[idx].set(y), and instead of x[idx] += y, x = x.at[idx].add(y)"
     )
 
 

@@ -167,7 +167,7 @@ class DimensionChecks(NamedTuple):
         )
 
     def absent(self, field: str, axes: Axes, batching: Axes, coordinates: tuple[str, Axes]) -> None:
-        """Check the operand's axes that no window axis stands for: of `field`, and batching."""
+        """Check the operand's axes that have no axis in a window: of `field`, and batching."""
         rank = self.avals[0].ndim
         for name, values in ((field, axes), ("operand_batching_dims", batching)):
             self.order(name, values)

@@ -278,6 +278,18 @@ TERMS = [
         for call in ("astype('float32')", "sum()", "clip(0, 1)")
     ],
     ("key.unknown", AttributeError, "object has no attribute 'unknown'"),
+    ("len(key)", TypeError, r"len\(\) of unsized object"),
+    ("list(key)", TypeError, "iteration over a 0-d key array"),
+    ("key[0]", IndexError, "Too many indices: array is 0-dimensional, but 1 were indexed"),
+    ("key == 1", TypeError, "equal does not accept dtypes key<fry>, int32"),
+    ("key & 1", TypeError, "bitwise_and does not accept dtypes key<fry>, int32"),
+    ("np.asarray(key)", TypeError, "array with PRNGKey dtype cannot be converted to a NumPy array"),
+    (
+        "random.randint(key, (3,), 0, 9, 'float32')",
+        TypeError,
+        "randint only accepts integer dtypes",
+    ),
+    ("random.gumbel(key, mode='x')", ValueError, "Must provide valid mode for gumbel got: x"),
     ("random.categorical(key, f(3), axis=2)", IndexError, "axis"),
     *[
         (expression, RuntimeError, "Unrecognized padding type: expected 'VALID', 'SAME', or")
@@ -528,7 +540,7 @@ def _raised(package: ModuleType, expression: str) -> BaseException:
         package.lax.ScatterDimensionNumbers,
     )
     names |= {"A": arrays["f"](3, 4), "I": jnp.asarray([[0], [2]]), "ones": jnp.ones}
-    names |= {"jit": package.jit, "key": random.key(0), "SDS": package.ShapeDtypeStruct}
+    names |= {"np": np, "jit": package.jit, "key": random.key(0), "SDS": package.ShapeDtypeStruct}
     with pytest.raises(Exception) as caught:
         eval(expression, {**arrays, **names})
     return caught.value

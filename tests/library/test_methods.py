@@ -144,7 +144,7 @@ def test_operands_of_other_classes_may_define_the_operator() -> None:
 
 def test_arrays_cannot_be_written_to() -> None:
     x = jnp.ones(2)
-    with pytest.raises(TypeError, match=r"x = x\.at\[index\]\.set\(y\)"):
+    with pytest.raises(TypeError, match=r"x = x\.at\[idx\]\.set\(y\)"):
         x[0] = 1
     before = x
     x += 1

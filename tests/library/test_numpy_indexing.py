@@ -318,9 +318,9 @@ def test_an_invalid_index_is_refused(index: Any, error: type[Exception], message
 
 
 def test_traced_bounds_and_masks_are_refused() -> None:
-    with pytest.raises(IndexError, match=r"bounds of a slice .*the argument 'i'"):
+    with pytest.raises(IndexError, match=r"Slice entries must be static .*the argument 'i'"):
         ox.jit(lambda x, i: x[i:])(X, 1)
-    with pytest.raises(IndexError, match=r"boolean index must be known .*result of 'gt'"):
+    with pytest.raises(IndexError, match=r"boolean indices must be concrete; .*result of 'gt'"):
         ox.jit(lambda x: x[x > 2])(X)
     with pytest.raises(IndexError, match="no axis for its true elements"):
         ox.jit(lambda x: x.at[x[0, 0] > 2].set(np.ones((3, 5, 6), np.float32)))(filled((6, 5, 6)))
@@ -328,7 +328,7 @@ def test_traced_bounds_and_masks_are_refused() -> None:
         ShapeError, match=r"values of shape \(4,\) do not fit the shape \(2, 5, 6\)"
     ):
         ox.device_put(X).at[:2].set(np.ones(4))
-    with pytest.raises(IndexError, match="axis 0, of length 0"):
+    with pytest.raises(IndexError, match="index is out of bounds for axis 0 with size 0"):
         ox.device_put(np.zeros((0, 3)))[0]
     with pytest.raises(ValueError, match="mode of an index"):
         ox.device_put(X).at[0].set(0, mode="nearest")

@@ -124,7 +124,7 @@ def test_reverse_mode_through_fori_loop():
 def test_a_name_scope_needs_a_string():
     scope = olympus.named_scope(3)
     with (
-        pytest.raises(OlympusError, match="a name scope needs a string, and got 3") as caught,
+        pytest.raises(OlympusError, match="named_scope name argument must be a string") as caught,
         scope,
     ):
         pass

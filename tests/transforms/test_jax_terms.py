@@ -215,7 +215,44 @@ lax.switch(0, [lambda: 1, lambda: 2.0])
     The output of branch 0 has type int32\[\] but the
 lax.associative_scan(3, ones)
     lax.associative_scan: fn argument should be callable
+# arrays of data-dependent shapes
+jit(lambda n: xp.arange(n))(3)
+    [Ii]t arose in the jnp.arange argument 'stop'
+jit(lambda n: xp.ones(n))(3)
+    Shapes must be 1D sequences of concrete values of integer type
+jit(lambda n: xp.repeat(ones, n))(2)
+    When jit-compiling jnp.repeat, the total number of repeats must be static
+jit(xp.nonzero)(ones)
+    The size argument of jnp.nonzero must be statically specified
+jit(xp.unique)(ones)
+    The error arose for the first argument of jnp.unique\(\)
+jit(lambda x: x[x > 0])(ones)
+    Array boolean indices must be concrete; got bool\[3\]
+jit(lambda n: ones[:n])(2)
+    Slice entries must be static integers. Got slice\(None, JitTracer\(~int32\[\]\), None\) at pos
+xp.zeros(0)[0]
+    index is out of bounds for axis 0 with size 0
+xp.zeros(3, 'flot')
+    data type 'flot' not understood
+ones['a']
+    JAX does not support string indexing; got idx='a'
 # rules
+jvp(forward(lambda p, t: p[0]), (1.0,), (1.0,))
+    Custom JVP rule rule for function f must produce a pair \(list or tuple of length two\)
+jvp(forward(lambda p, t: (p[0], ones)), (1.0,), (1.0,))
+    must produce primal and tangent outputs with corresponding shapes and dtypes. Expected float32
+forward(lambda p, t: p)(1.0, 2.0)
+    input arguments to the custom_jvp-decorated function f could not be resolved to positional-only
+grad(reverse(lambda x: x, lambda r, c: (c,)))(1.0)
+    Custom VJP fwd rule rule for function f must produce a pair \(list or tuple of length two\)
+grad(reverse(lambda x: (x, x), lambda r, c: c))(1.0)
+    must produce a tuple of length equal to the number of arguments to the primal function
+grad(reverse(lambda x: (x, x), lambda r, c: ((c,),)))(1.0)
+    must produce an output with the same container \(pytree\) structure as the args tuple
+grad(reverse(lambda x: (x, x), lambda r, c: (ones,)))(1.0)
+    must produce an output with the same type as the args tuple of the primal function
+jacfwd(reverse(lambda x: (x, x), lambda r, c: (c,)))(1.0)
+    can't apply forward-mode autodiff \(jvp\) to a custom_vjp function
 jit(lambda n, x: grad(product, 1)(n, x))(2.0, 3.0)
     Found a JAX Tracer object passed as an argument to a custom_vjp function in a position
 linear_transpose(lax.sin, 1.0)(1.0)
@@ -248,6 +285,24 @@ def _namespace(library: str) -> dict[str, Any]:
 
     product = module.custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
     product.defvjp(lambda n, x: (x * n, None), lambda n, _, ct: (n * ct,))
+
+    def f(x: Any) -> Any:
+        return x * x
+
+    def named(rule: Any) -> Any:
+        rule.__name__ = "rule"
+        return rule
+
+    def forward(rule: Any) -> Any:
+        function = module.custom_jvp(f)
+        function.defjvp(named(rule))
+        return function
+
+    def reverse(fwd: Any, bwd: Any) -> Any:
+        function = module.custom_vjp(f)
+        function.defvjp(named(fwd), bwd)
+        return function
+
     dead = module.numpy.zeros(3)
     dead.delete()
     return {
@@ -256,6 +311,9 @@ def _namespace(library: str) -> dict[str, Any]:
         **{name: getattr(module, name) for name in ("jacfwd", "jacrev", "linearize", "typeof")},
         "linear_transpose": module.linear_transpose,
         "lax": module.lax,
+        "xp": module.numpy,
+        "forward": forward,
+        "reverse": reverse,
         "np": np,
         "operator": operator,
         "generator": _generator,

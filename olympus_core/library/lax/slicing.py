@@ -175,7 +175,9 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
     position, place = canonical_axis(axis, len(shape)), dimension(index)
     length = shape[position]
     if not -length <= place < length:
-        raise IndexingError(f"index {place} is out of bounds for axis {position} of {length}")
+        raise IndexingError(
+            f"index {place} is out of bounds for axis {position} with size {length}"
+        )
     place %= length
     result = slice_in_dim(operand, place, place + 1, 1, position)
     return result if keepdims else squeeze(result, (position,))

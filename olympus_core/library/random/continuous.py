@@ -144,7 +144,9 @@ def gumbel_high(key: Any, shape: Shape, dtype: DType) -> Any:
 def gumbel_formula(mode: str | None) -> Callable[..., Array]:
     """Return the formula for a `mode`; raise ArgumentError (a ValueError) for an unknown one."""
     if mode not in (None, "low", "high"):
-        raise ArgumentError(f"the mode of gumbel is 'low' or 'high', and not {mode!r}")
+        raise ArgumentError(
+            f"Must provide valid mode for gumbel got: {mode}: the modes are 'low' and 'high'"
+        )
     return gumbel_high if mode == "high" else gumbel_floats
 
 

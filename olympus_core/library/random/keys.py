@@ -100,6 +100,10 @@ _OPERATORS: Final = {
     "__gt__": "gt",
     "__ge__": "ge",
     "__neg__": "neg",
+    "__abs__": "abs",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
 }
 
 
@@ -245,7 +249,7 @@ class KeyArray:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a single random key")
+            raise TypeError("len() of unsized object: it is a single random key")
         return self.shape[0]
 
     def __bool__(self) -> NoReturn:
@@ -253,7 +257,7 @@ class KeyArray:
 
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
-            raise TypeError("iteration over a single random key; `split` creates several from one")
+            raise TypeError("iteration over a 0-d key array; `split` creates several keys from one")
         return map(self.with_data, self.data)
 
     def __getitem__(self, index: Any) -> KeyArray:
@@ -261,7 +265,8 @@ class KeyArray:
         indexed_count = sum(1 for p in entries if p is not None and p is not Ellipsis)
         if indexed_count > self.ndim:
             raise IndexingError(
-                f"{indexed_count} indices for an array of keys of shape {self.shape}"
+                f"Too many indices: array is {self.ndim}-dimensional, but {indexed_count} were "
+                "indexed"
             )
         if any(p is Ellipsis for p in entries):
             entries = (*entries, slice(None))
@@ -328,9 +333,12 @@ class KeyArray:
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, KeyArray):
+            if other.dtype != self.dtype:
+                raise DTypeError(f"equal does not accept dtypes {self.dtype}, {other.dtype}")
             return _equal(self, other)
         if isinstance(other, (Array, np.ndarray, np.generic, bool, int, float, complex)):
-            raise DTypeError(f"equal compares keys with keys, and got {get_aval(other)}")
+            names = f"{self.dtype}, {dtypes.long_name(get_aval(other).dtype)}"
+            raise DTypeError(f"equal does not accept dtypes {names}: it compares keys with keys")
         return NotImplemented
 
     def __ne__(self, other: object) -> Any:
@@ -382,6 +390,10 @@ class KeyArray:
         """The part of the keys on each device."""
         return self.addressable_shards
 
+    def unsafe_buffer_pointer(self) -> int:
+        """Return the address of the words in the device's memory."""
+        return int(self.data.unsafe_buffer_pointer())
+
     def on_device_size_in_bytes(self) -> int:
         """Return the bytes of the words in the memory of devices."""
         return int(self.data.on_device_size_in_bytes())
@@ -416,7 +428,7 @@ class KeyArray:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise DTypeError(
-            "an array with PRNGKey dtype cannot be converted to a NumPy array",
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array",
             hint="olympus.random.key_data returns the words of keys",
         )
 

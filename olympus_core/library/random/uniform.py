@@ -277,7 +277,7 @@ def randint(
     words = one_key("randint", key)
     dtype = requested_dtype("randint", dtype, dtypes.default_dtype("i"))
     if dtypes.kind(dtype) not in "iu":
-        raise DTypeError(dtype_text("randint", dtype, "iu"))
+        raise DTypeError(f"randint only accepts integer dtypes, got {dtypes.long_name(dtype)}")
     shape = result_shape("randint", shape, minval, maxval)
     if dtype.itemsize >= 4:
         return _randint(words, minval, maxval, shape=shape, dtype=dtype)

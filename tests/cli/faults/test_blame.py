@@ -62,7 +62,7 @@ MISTAKES = {
     "x.sum(0, keepdim=True)": ["hint: did you mean keepdims?"],
     "x.at[0].sett(1)": ["did you mean set?"],
     "np.sum(x, axs=0)": ["did you mean axis?"],
-    "x.astype('flot32')": ["'flot32' is not a dtype", "did you mean float32?"],
+    "x.astype('flot32')": ["data type 'flot32' not understood", "did you mean float32?"],
     "ox.random.normal(0, (3,))": ["create a key with olympus.random.key"],
     "np.sum(\n        x,\n        axs=0,\n    )": ["did you mean axis?"],
     "ox.grad(lambda y: y.foo)(x)": ["'Array' object has no attribute 'foo'"],

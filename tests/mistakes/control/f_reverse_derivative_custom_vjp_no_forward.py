@@ -15,5 +15,5 @@ def reverse(ox, nondiff=()):
 
 
 olympus.jvp(reverse(olympus), (X, X), (X, X))
-# TransformError: 'f' has a reverse derivative (custom_vjp) and no forward one: jvp, jacfwd and linearize cannot be taken of it
+# TransformError: can't apply forward-mode autodiff (jvp) to a custom_vjp function: 'f' has no forward derivative for jvp, jacfwd and linearize
 # hint: use vjp, grad or jacrev, or define the function with custom_jvp

@@ -9,4 +9,4 @@ X = rng.normal(size=(3, 4, 2, 3, 2)).astype("float32")
 C = (X + 1j * rng.normal(size=X.shape)).astype("complex64")
 
 ox.lax.fft(C, "FFT", (5,))
-# ShapeError: FFT input shape (3, 4, 2, 3, 2) minor dimensions must be equal to fft_lengths (5,), or half of the last one and 1 for IRFFT: (5,)
+# ShapeError: FFT input shape (3, 4, 2, 3, 2) minor dimensions must be equal to fft_lengths (5,)

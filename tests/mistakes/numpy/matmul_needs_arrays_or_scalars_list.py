@@ -16,5 +16,5 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 jnp.matmul([1.0], values(1))
-# DTypeError: matmul requires ndarray or scalar arguments, got <class 'list'> at position 0: the problematic value is of type <class 'list'> and was passed to matmul at position 0
+# DTypeError: matmul requires ndarray or scalar arguments, got <class 'list'> at position 0
 # hint: turn lists and tuples into arrays with olympus.numpy.array

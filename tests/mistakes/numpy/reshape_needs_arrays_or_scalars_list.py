@@ -1,5 +1,5 @@
 import olympus.numpy as jnp
 
 jnp.reshape([1, 2], (2,))
-# DTypeError: reshape requires ndarray or scalar arguments, got <class 'list'> at position 0: the problematic value is of type <class 'list'> and was passed to reshape at position 0
+# DTypeError: reshape requires ndarray or scalar arguments, got <class 'list'> at position 0
 # hint: turn lists and tuples into arrays with olympus.numpy.array

@@ -1,5 +1,5 @@
 import olympus.numpy as jnp
 
 jnp.sum([1, 2])
-# DTypeError: sum requires ndarray or scalar arguments, got <class 'list'> at position 0: the problematic value is of type <class 'list'> and was passed to sum at position 0
+# DTypeError: sum requires ndarray or scalar arguments, got <class 'list'> at position 0
 # hint: turn lists and tuples into arrays with olympus.numpy.array

@@ -7,7 +7,7 @@ def size(n):
 
 
 # exit 3
-# error: Shapes must be 1D sequences of concrete values of integer type, got JitTracer(int32[]): shape must be an int or a sequence of ints, and is a traced array i32[]
+# error: Shapes must be 1D sequences of concrete values of integer type, got a traced array i32[] as shape
 #   shape_must_be_int_or_sequence_3.py:6
 #     return jnp.zeros(n)
 # hint: take the size from the shape of an array, such as x.shape[0], or make 'n' static: --static n=8, or static_argnames="n" of olympus.jit

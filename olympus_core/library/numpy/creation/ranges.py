@@ -56,10 +56,14 @@ def arange(
     Array([1, 3, 5], dtype=int32)
     """
     arguments = [x for x in (start, stop, step) if x is not None]
-    for x in arguments:
+    names = ("start" if stop is not None else "stop", "stop", "step")
+    for x, name in zip((start, stop, step), names, strict=True):
+        if x is None:
+            continue
         if isinstance(x, Tracer):
             raise ConcretizationError(
-                f"arange needs its bounds while tracing, and got {x.origin()}",
+                "Abstract tracer value encountered where concrete value is expected: it arose in "
+                f"the jnp.arange argument '{name}', which is {x.origin()}",
                 hint=f"{size_remedy(x.argument())}; or use a mask",
             )
         if shape_of(x):

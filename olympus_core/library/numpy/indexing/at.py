@@ -137,7 +137,7 @@ def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[
         length = shape[axis]
         if e.__class__ in INTS:
             if not length:
-                raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
+                raise IndexingError(f"index is out of bounds for axis {axis} with size 0: {e}")
             index = e + length if e < 0 and wrap else e
             if state.keeps_indices and not 0 <= index < length:
                 e = np.asarray(e, np.int32)

@@ -102,7 +102,7 @@ def _classify(i: Any, position: int) -> Any:
     if isinstance(i, (list, tuple)):
         i = as_array(i) if len(i) else np.zeros((0,), np.int64)
     elif isinstance(i, str):
-        raise IndexingError(f"arrays do not support string indexing; got idx={i!r}")
+        raise IndexingError(f"JAX does not support string indexing; got idx={i!r}")
     try:
         kind = dtypes.kind(get_aval(i).dtype)
     except DTypeError:
@@ -126,7 +126,7 @@ def _classify(i: Any, position: int) -> Any:
 def _mask(i: Any) -> Any:
     if isinstance(i, Tracer):
         raise NonConcreteBooleanIndexError(
-            f"a boolean index must be known while tracing, and {i.aval.long_name()} is "
+            f"Array boolean indices must be concrete; got {i.aval.long_name()}, which is "
             f"{i.origin()}: the number of its true elements is the result's shape",
             hint="use olympus.numpy.where(mask, x, y), which keeps the shape",
         )
@@ -194,8 +194,8 @@ def _span(i: slice, length: int, position: int) -> StaticSlice:
     for bound in (i.start, i.stop, i.step):
         if isinstance(bound, Tracer):
             raise IndexingError(
-                f"the bounds of a slice must be known while tracing, and {bound.aval.long_name()}, "
-                f"at position {position}, is {bound.origin()}",
+                f"Slice entries must be static integers. Got {i} at position {position}, where "
+                f"{bound.aval.long_name()} is {bound.origin()}",
                 hint="use olympus.lax.dynamic_slice, which has a static size and a traced start",
             )
     try:

@@ -95,7 +95,7 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
         if e.__class__ in INTS:
             position = e + length if e < 0 and wrap else e
             if not length:
-                raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
+                raise IndexingError(f"index is out of bounds for axis {axis} with size 0: {e}")
             if state.keeps_indices and not 0 <= position < length:
                 e = np.asarray(e, _INT32)
             elif clip or 0 <= position < length:

@@ -92,7 +92,8 @@ def repeat(
         return getitem(x, (slice(None),) * place + (index,))
     if total_repeat_length is None:
         raise ConcretizationError(
-            f"repeat cannot know its length while tracing: `repeats` is {_origin(repeats)}",
+            "When jit-compiling jnp.repeat, the total number of repeats must be static: `repeats` "
+            f"is {_origin(repeats)}",
             hint="pass total_repeat_length=, or make `repeats` static",
         )
     return _dynamic_repeat(x, repeats, place, total_repeat_length)

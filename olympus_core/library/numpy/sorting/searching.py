@@ -128,8 +128,9 @@ def nonzero(
     if size is None:
         if isinstance(a, Tracer):
             raise ConcretizationError(
-                f"nonzero of {aval.long_name()}: the number of nonzero elements is not known "
-                f"while tracing, and the array is {a.origin()}",
+                "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
+                f"within transformations: the number of nonzero elements of {aval.long_name()} is "
+                f"not known while tracing, and the array is {a.origin()}",
                 hint="pass size=, a bound of their number, or use where with three arguments",
             )
         int_dtype = dtypes.default_dtype("i")

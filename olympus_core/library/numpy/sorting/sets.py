@@ -145,8 +145,8 @@ def unique(
     if size is None:
         if isinstance(ar, Tracer):
             raise ConcretizationError(
-                f"the number of distinct elements of a traced array {aval.long_name()} is not "
-                "known: unique needs its size",
+                "The error arose for the first argument of jnp.unique(): the number of distinct "
+                f"elements of a traced array {aval.long_name()} is not known",
                 hint="pass size=n, the number of elements to return",
             )
         results = _on_host(ar, axis, requested, equal_nan)
