@@ -16,6 +16,7 @@ from olympus_core.blocks.inlining import without_blocks
 from olympus_core.blocks.outline import Block, blocks, outline
 from olympus_core.execution.channels_last import channels_last
 from olympus_core.execution.compiled_loops import compile_loops, may_have_loops
+from olympus_core.execution.groups_first import with_groups_first
 from olympus_core.execution.hidden_arguments import (
     EMBEDDED,
     NO_ARGUMENTS,
@@ -130,10 +131,12 @@ def lower(
     if has_inspections(program):
         program = simplify(without_inspections(program))
     is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
-    reordered = channels_last(program) if is_for_one_cpu else program
-    tiled = with_transformed_kernels(reordered) if is_for_one_cpu else program
-    is_reordered = reordered is not program
-    has_forms, program = tiled is not program, tiled
+    is_reordered = has_forms = False
+    if is_for_one_cpu:
+        given, program = program, channels_last(program)
+        is_reordered = program is not given
+        program = with_transformed_kernels(with_groups_first(program))
+        has_forms = program is not given
     count = len(simplify(program).eqns) if storage.is_apart else 0
     program, hidden = storage.hide(program, has_kernels=not is_reordered)
     is_folded = storage.folds and len(hidden) > 0 and len(program.eqns) < count

@@ -33,8 +33,8 @@ class Conv(NamedTuple):
 NARROW, SUMS = "narrow_convolution", "depthwise_weights"
 PADDED, PATCHES, GROUPED = "padded_outputs", "product_of_patches", "grouped_products"
 GROUPS, PRODUCT, EXCHANGED = "grouped_weights", "convolution_as_product", "exchanged_convolution"
-TILES = "winograd_convolution"
-FORMS = NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED, PADDED, PATCHES, GROUPED, TILES
+TILES, PAIRS = "winograd_convolution", "paired_columns"
+FORMS = NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED, PADDED, PATCHES, GROUPED, TILES, PAIRS
 
 CONVS = {
     "depthwise": Conv(
@@ -104,6 +104,17 @@ CONVS = {
     "three features last, strides": Conv(
         (2, 63, 64, 3), (3, 5, 3, 32), (2, 1), "VALID", {"dimension_numbers": NHWC}, (PADDED,)
     ),
+    "three features last, pairs of columns": Conv(
+        (1, 96, 96, 3), (3, 3, 3, 24), (2, 2), "SAME", {"dimension_numbers": NHWC}, (PAIRS,)
+    ),
+    "three features last, pairs of columns from an odd one": Conv(
+        (2, 49, 64, 3), (5, 4, 3, 32), (1, 2), ((1, 0), (3, 2)), {"dimension_numbers": NHWC},
+        (PAIRS,),
+    ),
+    "three features last, columns that no result reads": Conv(
+        (2, 40, 80, 3), (3, 3, 3, 32), (2, 2), ((0, 0), (0, -4)), {"dimension_numbers": NHWC},
+        (PADDED,),
+    ),
     "few positions": Conv(
         (2, 6, 5, 32), (3, 3, 32, 256), (1, 1), "SAME", {"dimension_numbers": NHWC}, (PATCHES,)
     ),
@@ -116,7 +127,7 @@ CONVS = {
     ),
     "one element, groups, features last": Conv(
         (2, 12, 12, 128), (1, 1, 32, 128), (1, 1), "VALID",
-        {"dimension_numbers": NHWC, "feature_group_count": 4}, (GROUPED,),
+        {"dimension_numbers": NHWC, "feature_group_count": 4}, (GROUPS,),
     ),
     "one element, groups, strides": Conv(
         (1, 32, 31, 128), (1, 1, 32, 128), (2, 1), "VALID",
