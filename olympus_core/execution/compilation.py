@@ -26,6 +26,7 @@ from olympus_core.execution.hidden_arguments import (
 )
 from olympus_core.execution.inspections import Inspected
 from olympus_core.execution.kernel_transforms import with_transformed_kernels
+from olympus_core.execution.residual_sums import with_sums_computed_once
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
@@ -145,6 +146,9 @@ def lower(
         program, outlined = _with_blocks(program)
     else:
         program = without_blocks(program)
+    if is_for_one_cpu and not outlined:  # fusions end in blocks, so that sums do not grow there
+        given, program = program, with_sums_computed_once(program)
+        has_forms = has_forms or program is not given
     module, has_own, callees, partitioners = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
