@@ -13,7 +13,12 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import ArgumentError, UnsupportedError, UsageError
+from olympus_core.base.errors import (
+    ArgumentError,
+    ConcretizationError,
+    UnsupportedError,
+    UsageError,
+)
 from olympus_core.base.source import current_location, function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
@@ -28,10 +33,10 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.transforms.flat import check_results
 from olympus_core.transforms.programs import split_program, staged
 
 Policy = Callable[..., Any]
+_WHAT = "a checkpointed function"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
@@ -214,9 +219,11 @@ def checkpoint(
     `CheckpointPolicies`; by default none), for about one more evaluation of `fun`.
     `prevent_cse=False` omits the barrier that keeps the compiler from undoing this; inside `scan`
     the barrier is not needed.  The arguments at the positions `static_argnums`, and the parameters
-    `static_argnames`, are passed to `fun` unchanged: it may branch on their values.
+    `static_argnames`, are passed to `fun` unchanged: it may branch on their values.  It is traced
+    for each combination of types, also if it is called with arrays that have values.
 
-    Raises UnsupportedError for `concrete`, an option that JAX has removed.
+    Raises ConcretizationError if `fun` branches on the value of another array, UnsupportedError for
+    `concrete`, an option that JAX has removed.
 
     >>> grad(checkpoint(lambda x: sin(sin(x))))(1.0)
     Array(0.36003947, dtype=float32, weak_type=True)
@@ -253,22 +260,25 @@ def checkpoint(
             if used:
                 return _with_references(used, partial, leaves, in_tree, prevent_cse, policy)
         leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
-        if trace.at_base():  # as arrays, which are not those of the caller
-            for x in leaves:
-                get_aval(x)  # raises for a value that is no array
-            positional, named = in_tree.unflatten(map(as_device_array, leaves))
-            result = partial(*positional, **named)
-            if references.exist():
-                references.check_result(function_name(wrapped), result, "checkpoint / remat")
-            check_results(function_name(wrapped), *data.flatten_data(result))
-            return result
 
         def traced(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-            return partial(*positional, **keywords)
+            result = partial(*positional, **keywords)
+            if references.exist():
+                references.check_result(function_name(wrapped), result, "checkpoint / remat")
+            return result
 
         functools.update_wrapper(traced, wrapped)
         avals = [get_aval(x) for x in leaves]
-        body = stage_body(traced, in_tree, avals, "a checkpointed function")
+        of = wrapped if function is wrapped and not present else traced
+        try:
+            body = stage_body(traced, in_tree, avals, _WHAT, of)
+        except ConcretizationError as e:
+            if _WHAT in str(e):  # and not of a function that it calls
+                e.args = (f"{e}; static_argnums of checkpoint passes arguments unchanged",)
+            raise
+        if trace.at_base():  # operation by operation, on arrays that are not those of the caller
+            values = [*body.consts, *map(as_device_array, leaves)]
+            return body.out_tree.unflatten(evaluate(body.program, values, current_location()))
         outs = checkpoint_p.bind(
             *body.consts,
             *leaves,

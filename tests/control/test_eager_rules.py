@@ -233,6 +233,33 @@ def test_an_eager_checkpoint_has_arrays_and_not_those_of_the_caller(ox):
 
 
 @BOTH
+def test_an_eager_checkpoint_is_traced_once(ox):
+    traced = []
+    sine = ox.checkpoint(lambda x: traced.append(x) or ox.numpy.sin(x))
+    assert sine(0.0) == sine(0.0) == 0
+    assert ox.grad(sine)(0.0) == ox.jit(ox.grad(sine))(0.0) == 1
+    assert len(traced) == 1
+
+
+@BOTH
+def test_an_eager_checkpoint_has_no_values_but_static_ones(ox):
+    def relu(x):
+        return x if x > 0 else 0 * x
+
+    assert ox.checkpoint(relu, static_argnums=0)(-2.0) == 0
+    for call in (ox.checkpoint(relu), ox.grad(ox.checkpoint(relu))):
+        with pytest.raises(ox.errors.ConcretizationTypeError, match="static_argnums"):
+            call(2.0)
+
+    def calls_another(x):
+        return ox.jit(relu)(x)
+
+    with pytest.raises(ox.errors.ConcretizationTypeError) as caught:
+        ox.checkpoint(calls_another)(2.0)
+    assert "static_argnums" not in str(caught.value)
+
+
+@BOTH
 def test_rules_of_the_user_have_scalars_with_a_dtype(ox):
     double = ox.custom_vjp(lambda x: x * ox.numpy.ones((), x.dtype) * 2)
     double.defvjp(lambda x: (x * 2, ox.numpy.zeros((), x.dtype)), lambda r, g: (g * 2 + r,))
