@@ -19,17 +19,22 @@ def reuse_operands(live: Liveness) -> None:
     """End the operands whose memory a result takes one step earlier, so the two count once.
 
     Arguments, constants and values that later steps read do not change, and only one result takes
-    an operand's memory.
+    an operand's memory.  An element of a tuple is overwritten only in the memory of a result of the
+    program: XLA places these results first, and looks for others at the operands alone.
     """
     inside: dict[tuple[int, str], dict[int, Index]] = {}  # by the form and the kind of a fusion
-    for time, (_, instruction) in enumerate(live.steps):
+    in_results = {value.number for value in live.values if value.is_result}
+    for time, (_, instruction) in reversed([*enumerate(live.steps)]):
         reused = set()
         for operand, index in _could_take(live, instruction, inside):
             old = live.at(time, instruction.operand_ids[operand], ())
             new = live.at(time, instruction.id, index)
-            if index not in reused and _is_free(live, old, new, time):
+            is_placed = not old.index or new.number in in_results
+            if is_placed and index not in reused and _is_free(live, old, new, time):
                 reused.add(index)
                 old.end = time - 1
+                if new.number in in_results:
+                    in_results.add(old.number)
 
 
 def _is_free(live: Liveness, old: LiveRange, new: LiveRange, time: int) -> bool:

@@ -396,6 +396,18 @@ def test_without_a_schedule_the_peak_is_unknown(monkeypatch: pytest.MonkeyPatch)
             method()
 
 
+@needs_gpu_compiler
+def test_an_element_of_a_tuple_is_overwritten_only_by_a_result() -> None:
+    def of_sorted(x: Any, places: Any) -> Any:
+        first, second = lax.sort((jnp.sum(x, 1), jnp.max(x, 1)), num_keys=1)
+        return jnp.sum((first / second)[places])
+
+    program = compiled(of_sorted, struct(1000, 64), struct(1000, dtype="int32"), target=GPU)
+    xla_peak = program.memory_analysis().peak_memory_in_bytes
+    assert abs(program.memory().peak - xla_peak) < 100  # two reductions and three sorted arrays
+    assert program.memory().peak > 4 * (64_000 + 1000 + 5 * 1000)
+
+
 @both_targets
 def test_the_sizes_are_those_of_xla(target: xla.Target) -> None:
     program = compiled(lambda x: jnp.sort(jnp.sin(x)) @ x, ARRAY, target=target)
