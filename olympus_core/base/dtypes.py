@@ -242,7 +242,8 @@ def _join(nodes: frozenset[str]) -> str:
     if len(least) != 1:
         names = ", ".join(sorted(long_name(_BY_SHORT[n]) for n in nodes if n in _BY_SHORT))
         raise TypePromotionError(
-            f"the dtypes {names} have no implicit promotion; cast one of them with .astype"
+            f"Input dtypes ({names}) have no available implicit dtype promotion path: cast one of "
+            "them with .astype"
         )
     return least[0]
 

@@ -18,7 +18,7 @@ from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct, get_aval
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import ArgumentError, MissingMeshError
+from olympus_core.base.errors import ArgumentError, MissingMeshError, UnknownNameError
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -430,12 +430,15 @@ def clear_caches() -> None:
 def live_arrays(platform: str | None = None) -> list[DeviceArray]:
     """Return the process's arrays that are not deleted, on `platform` ("cpu", "gpu") if given.
 
-    The function inspects all objects of the process, which is slow.
+    The function inspects all objects of the process, which is slow.  Raises UnknownNameError for
+    the name of no platform.
 
     >>> x = array([1, 2])
     >>> any(x is y for y in live_arrays())
     True
     """
+    if platform not in (None, "cpu", "gpu", "cuda", "rocm", "tpu"):
+        raise UnknownNameError(f"Unknown backend {platform}: the backends are cpu, gpu and tpu")
     arrays = [x for x in gc.get_objects() if isinstance(x, DeviceArray) and not x.is_deleted()]
     return [x for x in arrays if platform in (None, next(iter(x.devices())).platform)]
 

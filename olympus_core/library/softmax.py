@@ -24,6 +24,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.operands import choose, mask, operand, scalar
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert, promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
+from olympus_core.primitives.elementwise.base import check_kinds
 from olympus_core.primitives.elementwise.conversion import real_p, stop_gradient_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.elementwise.transcendental import exp_p, log_p
@@ -62,6 +63,8 @@ def _sum(x: Any, axes: tuple[int, ...]) -> Any:
 
 def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tuple[int, ...]]:
     """Return x minus its maximum along `axis` (-inf outside of `where`), its shape, and axes."""
+    x, aval = operand(name, x)
+    check_kinds("sub", "uifc", aval)
     x = _floats(name, x)
     shape = get_aval(x).shape
     axes = axis_tuple(name, len(shape), axis)
@@ -244,7 +247,7 @@ def logmeanexp(
             return sub_p.bind(total, log_p.bind(scalar(size, dtype)))
         with np.errstate(divide="ignore"):
             return sub_p.bind(total, scalar(np.log(size), dtype))
-    count = _sum(convert(mask("logmeanexp", where, shape), dtype), axes)
+    count = _sum(broadcast_to(convert(mask("logmeanexp", where, shape), dtype), shape), axes)
     if keepdims:
         count = keep_dims(count, shape, axes)
     return sub_p.bind(total, log_p.bind(count))

@@ -319,6 +319,21 @@ TERMS = [
     ("lax.approx_min_k(i(3), 2)", ValueError, "operand must be a floating type"),
     ("jit(lambda x: x).lower(1.0).as_text('bad')", ValueError, "unknown dialect"),
     ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
+    (
+        "grad(lambda x: lax.linalg.householder_product(x, f(3)).sum())(f(3, 3))",
+        NotImplementedError,
+        "Differentiation rule for 'householder_product' not implemented",
+    ),
+    (
+        "grad(lambda x: lax.linalg.eig(x)[0].real.sum())(f(3, 3))",
+        NotImplementedError,
+        "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the input",
+    ),
+    (
+        "jnp.add(jnp.ones(2, 'int4'), i(2))",
+        ValueError,
+        "have no available implicit dtype promotion path",
+    ),
 ]
 
 #: more rows, of `olympus.lax`: an expression and, in the next line, the term

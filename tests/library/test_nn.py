@@ -192,6 +192,7 @@ def test_logsumexp() -> None:
     rows += [
         row("mask", lambda jnp, x, w: PACKAGE[jnp].nn.logsumexp(x, axis=1, where=w), X, MASK),
         row("mean", lambda jnp, x, w: PACKAGE[jnp].nn.logmeanexp(x, axis=1, where=w), X, MASK),
+        row("all", lambda jnp, x: PACKAGE[jnp].nn.logmeanexp(x, where=True), X),
         nn("logsumexp", X, 1, X / 2, label="b"),
         nn("logsumexp", X, None, X, return_sign=True, label="b"),
         nn("logsumexp", X, return_sign=True),

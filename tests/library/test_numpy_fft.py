@@ -168,3 +168,10 @@ def test_transforms_compile_for_a_gpu() -> None:
     traced = ox.jit(ox.grad(power)).trace(ox.ShapeDtypeStruct((3, 8, 8), "float32"))
     text = traced.lower(ox.target("gpu", "h200")).compile().as_text()
     assert text.count(" fft(") >= 2
+
+
+def test_an_axis_of_none_means_all_and_ihfft_takes_lists() -> None:
+    check([
+        row("none", lambda jnp, x: jnp.fft.fft(x, axis=None), np.ones((2, 3), np.float32)),
+        row("list", lambda jnp: jnp.fft.ihfft([8.0, -2.0, 0.0, -2.0])),
+    ])  # fmt: skip

@@ -336,3 +336,14 @@ def test_a_saved_solve_calls_lapack_in_another_process(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "solved\n"), done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_slogdet_of_narrow_floats_has_their_dtype(dtype: str) -> None:
+    matrix = np.asarray([[2.0, 1.0], [1.0, 3.0]], np.float32)
+    results = [
+        package.numpy.linalg.slogdet(package.numpy.asarray(matrix, dtype)) for package in (jax, ox)
+    ]
+    for theirs, mine in zip(*results, strict=True):
+        assert mine.dtype == theirs.dtype == dtype
+        np.testing.assert_allclose(float(mine), float(theirs), rtol=0.01)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shape_of, shaped
-from olympus_core.base.errors import TransformError
+from olympus_core.base.errors import NoDerivativeError
 from olympus_core.ir.primitive import MultipleResults, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.linalg.algebra import (
@@ -76,9 +76,10 @@ class Eig(MatrixPrimitive, MultipleResults):
         (a,), (da,) = primals, tangents
         left, right = params["left"], params["right"]
         if (left or right) and not params["differentiable"]:
-            raise TransformError(
-                "eig has a derivative of the eigenvectors where LAPACK's choice of their factors "
-                "is smooth, which cannot be checked, and so only on request",
+            raise NoDerivativeError(
+                "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
+                "input that cannot be checked: eig has one where LAPACK's choice of their factors "
+                "is smooth, and so only on request",
                 hint="pass enable_eigvec_derivs=True, or use eigvals, or eigh if it is Hermitian",
             )
         w, *vectors = self.bind(a, left=left, right=True, differentiable=True)

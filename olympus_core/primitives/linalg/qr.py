@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shaped
 from olympus_core.base.dimensions.expression import min_dim
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import NoDerivativeError, ShapeError
 from olympus_core.ir.primitive import MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import scalar_zero, spread
@@ -83,6 +83,13 @@ class HouseholderProduct(MatrixPrimitive, SingleResult):
         if not ctx.has_lapack:
             return ctx.apply(portable.householder_product, operands)[0]
         return _emit_product(operands, ctx.avals_in)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        raise NoDerivativeError(
+            f"Differentiation rule for '{self.name}' not implemented: qr, which uses it, has one"
+        )
 
 
 def _emit_product(operands: Sequence[ir.Value], avals: tuple[ShapedArray, ...]) -> ir.Value:

@@ -115,11 +115,14 @@ def _check_and_transform(
 
 
 def _transform_1d(
-    name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None
+    name: str, kind: FftType, a: Any, n: int | None, axis: int | None, norm: str | None
 ) -> Array:
     x, aval = operand(name, a)
-    place = canonical_axis(axis, aval.ndim, f"the axis of {name}")
-    return _check_and_transform(name, kind, x, None if n is None else (n,), (place,), norm)
+    if axis is None:
+        places = tuple(range(aval.ndim))
+    else:
+        places = (canonical_axis(axis, aval.ndim, f"the axis of {name}"),)
+    return _check_and_transform(name, kind, x, None if n is None else (n,), places, norm)
 
 
 def _transform_2d(
@@ -206,7 +209,9 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     >>> ihfft(array([8.0, -2.0, 0.0, -2.0]))
     Array([1.-0.j, 2.-0.j, 3.-0.j], dtype=complex64)
     """
-    spectrum = _transform_1d("ihfft", FftType.RFFT, a, n, axis, _inverse_norm("ihfft", norm))
+    spectrum = _transform_1d(
+        "ihfft", FftType.RFFT, asarray(a), n, axis, _inverse_norm("ihfft", norm)
+    )
     return asarray(conjugate(spectrum))
 
 

@@ -90,8 +90,13 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     a = inexact("slogdet", a, square=True)
     if method not in (None, "lu", "qr"):
         raise ArgumentError(f"slogdet has the methods 'lu' and 'qr', and not {method!r}")
-    factors, pivots, order = op.lu(op.stop_gradient(a))
-    return SlogdetResult(*_slogdet(a, factors, pivots, order))
+    dtype = get_aval(a).dtype
+    wide = a if dtype.itemsize > 2 else convert(a, np.dtype("float32"))  # LAPACK has no narrow ones
+    factors, pivots, order = op.lu(op.stop_gradient(wide))
+    phase, logarithm = _slogdet(wide, factors, pivots, order)
+    if wide is a:
+        return SlogdetResult(phase, logarithm)
+    return SlogdetResult(convert(phase, dtype), convert(logarithm, dtype))
 
 
 def _adjugate(a: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from typing import Literal, overload
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.base.dimensions.expression import min_dim
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -213,14 +213,16 @@ def eigh(
 ) -> Array | tuple[Array, Array]:
     """Return the ascending eigenvalues w and the eigenvectors v, as columns, of Hermitian matrices.
 
-    Returns (w, v), or w if `eigvals_only`.  Raises ArgumentError for a problem with a second matrix
-    `b`, of another `type`, or for a subset of the values.
+    Returns (w, v), or w if `eigvals_only`.  Raises UnsupportedError for a problem with a second
+    matrix `b`, of another `type`, or for a subset of the values.
 
     >>> eigh(array([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True)
     Array([1., 2.], dtype=float32)
     """
-    if b is not None or eigvals is not None or type != 1:
-        raise ArgumentError("eigh solves a v = w v for all values, and takes no b, eigvals or type")
+    refused = {"b=None": b is not None, "eigvals=None": eigvals is not None, "type=1": type != 1}
+    for case, is_other in refused.items():
+        if is_other:
+            raise UnsupportedError(f"Only the {case} case of eigh is implemented")
     v, w = linalg.eigh(inexact("eigh", asarray(a), square=True), lower=lower)
     return w if eigvals_only else (w, v)
 

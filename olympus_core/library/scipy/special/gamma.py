@@ -498,12 +498,17 @@ _ndtr = unary("ndtr", "The normal distribution.", {"f": _ndtr_of_floats}, promot
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """Return the normal distribution function; raise DTypeError for complex values.
+    """Return the normal distribution function; raise DTypeError for integers and complex values.
 
     >>> ndtr(array([-40.0, 0.0, 40.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return _ndtr(asarray(x))
+    x = asarray(x)
+    if dtypes.kind(get_aval(x).dtype) != "f":
+        raise DTypeError(
+            f"x.dtype={dtypes.long_name(get_aval(x).dtype)} is not supported: ndtr takes floats"
+        )
+    return _ndtr(x)
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
