@@ -53,7 +53,9 @@ def _maximum(eqn: Eqn) -> tuple[Atom, Literal] | None:
         (x,) = eqn.inputs
         return x, Literal(x.aval.dtype.type(0), x.aval.update(shape=(), weak_type=False))
     x, bound = sorted(eqn.inputs, key=lambda x: isinstance(x, Literal))
-    return (x, bound) if isinstance(bound, Literal) and x.aval.ndim else None
+    if not isinstance(bound, Literal) or bound.value != bound.value:  # the maximum with NaN is NaN
+        return None
+    return (x, bound) if x.aval.ndim else None
 
 
 def _is_sum(x: Atom, makers: dict[Atom, Eqn]) -> bool:

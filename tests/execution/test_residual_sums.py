@@ -57,6 +57,7 @@ def test_nan_stays_and_values_are_the_same() -> None:
 @pytest.mark.parametrize(
     "fun",
     [
+        lambda x: (lambda y: (y, y * 2))(jnp.maximum(x + x[::-1], np.float32(np.nan))),
         lambda x: ox.nn.relu(x + x @ WEIGHTS[0]),  # one reader
         lambda x: (ox.nn.relu(x @ WEIGHTS[0] + X[0]), ox.nn.relu(x @ WEIGHTS[0] + X[0]) + x),
         lambda x: jnp.maximum(x + jnp.sin(x), jnp.cos(x)) @ WEIGHTS[0] + x,
