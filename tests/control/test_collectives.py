@@ -279,7 +279,7 @@ def test_each_collective_refuses_an_unbound_axis(call):
         (lambda x: lax.all_to_all(x, "i", 0, 0), ShapeError, "as long as the mapped axis"),
         (lambda x: lax.all_gather(x, "i", axis=3), ShapeError, "out of bounds"),
         (
-            lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1, 2]]),
+            lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2]]),
             ArgumentError,
             "lists of one length",
         ),

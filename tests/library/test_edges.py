@@ -16,6 +16,7 @@ import pytest
 
 import olympus as ox
 from olympus import errors
+from olympus_core.primitives.elementwise.arithmetic import pow_p
 from tests.library.oracle import Row, check, disagreements, row
 
 xp = ox.numpy
@@ -194,7 +195,7 @@ def test_integer_powers_are_exact_modulo_the_width(of_base: str, of_power: str) 
     expected = np.array([_exact_power(b, e, dtype) for b, e in pairs], dtype)
     with ox.enable_x64():
         x, y = np.array([b for b, _ in pairs], dtype), np.array([e for _, e in pairs], of_power)
-        result = np.asarray((xp.power if of_base == of_power else ox.lax.pow)(x, y))
+        result = np.asarray((xp.power if of_base == of_power else pow_p.bind)(x, y))
         assert result.dtype == dtype
         np.testing.assert_array_equal(result, expected)
 
