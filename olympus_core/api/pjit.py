@@ -11,6 +11,7 @@ from olympus_core.api.jit import Jit, ShardedJit, jit
 from olympus_core.arrays.mesh_context import using_mesh
 from olympus_core.base import tree
 from olympus_core.base.context import state
+from olympus_core.ir.olympuspr import UNSPECIFIED
 from olympus_core.jit.calling import JitOptions
 from olympus_core.jit.sharded_calling import Shardings
 from olympus_core.placement.mesh import Mesh
@@ -20,16 +21,6 @@ from olympus_core.xla import Options
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-class _Unspecified:
-    """The default of `in_shardings` and `out_shardings`, which are not None."""
-
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-_UNSPECIFIED = _Unspecified()
 
 
 def _entered() -> Mesh | None:
@@ -71,8 +62,8 @@ class Pjit(ShardedJit[_P, _R]):
 
 def pjit(
     fun: Callable[_P, _R],
-    in_shardings: Any = _UNSPECIFIED,
-    out_shardings: Any = _UNSPECIFIED,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
@@ -114,12 +105,12 @@ def pjit(
 
 
 def _or_none(shardings: Any) -> Any:
-    return None if shardings is _UNSPECIFIED else shardings
+    return None if shardings is UNSPECIFIED else shardings
 
 
 def _replicated(shardings: Any) -> Any:
     """Return the shardings on a mesh: None means replicated."""
-    if shardings is _UNSPECIFIED:
+    if shardings is UNSPECIFIED:
         return None
     return tree.map(_replicated_leaf, shardings, is_leaf=_is_none)
 

@@ -7,14 +7,13 @@ it can compile the loop to one function; see `compiled_loops`.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from olympus_core.base.avals import ShapedArray
 from olympus_core.lowering.whole_module import lower_function
 from olympus_core.mlir import bindings as mlir
-from olympus_core.mlir.lapack import call_of
+from olympus_core.mlir.lapack import LapackCall, call_of
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -30,13 +29,10 @@ _OF_TWO_ROWS = 0.6  # the time to compile a function for 2 rows, as a part of th
 _OF_VECTOR = 7  # the milliseconds to compile a solution for a vector
 
 
-class Decomposition(NamedTuple):
-    """A call of LAPACK on matrices: its routine, its options, and its types."""
+class Decomposition(LapackCall):
+    """A call of LAPACK that has a function here."""
 
-    routine: str
-    options: tuple[tuple[str, str], ...]
-    operands: tuple[ShapedArray, ...]
-    results: tuple[ShapedArray, ...]
+    __slots__ = ()
 
     @property
     def milliseconds(self) -> float:
@@ -75,9 +71,7 @@ def decomposition_of(operation: ir.Operation) -> Decomposition | None:
     a = call.operands[0]
     if a.dtype not in _DTYPES or not all(0 < n <= ROWS for n in a.shape[-2:]):
         return None
-    return Decomposition(
-        call.routine, tuple(sorted(call.options.items())), call.operands, call.results
-    )
+    return Decomposition(*call)
 
 
 def _has_layouts(operation: ir.Operation) -> bool:

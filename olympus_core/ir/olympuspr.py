@@ -263,19 +263,19 @@ class ProgramParams(dict[str, Any]):
             return default
 
 
-class _Unspecified:
-    """The sharding of an argument or a result for which a call requests none."""
+class Unspecified:
+    """The sharding of an argument or a result for which a call requests none; it is not None."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
 
 
-_UNSPECIFIED = _Unspecified()
+UNSPECIFIED = Unspecified()
 
 
 def _shardings(requested: str, count: int, params: ProgramParams) -> tuple[Any, ...]:
     shardings = dict.get(params, requested, ()) or (None,) * count
-    return tuple(_UNSPECIFIED if s is None else s for s in shardings)
+    return tuple(UNSPECIFIED if s is None else s for s in shardings)
 
 
 #: the parameters of the call of a `jit`

@@ -37,10 +37,10 @@ _OTHER: np.dtype[Any] = np.dtype("V1")  # no routine takes or returns it
 
 
 class LapackCall(NamedTuple):
-    """A call of a routine of LAPACK, such as "potrf", with the letters of its options."""
+    """A call of a routine of LAPACK, such as "potrf", with the letters of its options by name."""
 
     routine: str
-    options: dict[str, str]
+    options: tuple[tuple[str, str], ...]
     operands: tuple[ShapedArray, ...]
     results: tuple[ShapedArray, ...]
 
@@ -52,7 +52,7 @@ def call_of(operation: ir.Operation) -> LapackCall | None:
     LAPACK has its options, and if its operands and results have the types of the routine.
 
     >>> call_of(operation).options
-    {'uplo': 'L'}
+    (('uplo', 'L'),)
     """
     if operation.name != "stablehlo.custom_call":
         return None
@@ -76,7 +76,8 @@ def call_of(operation: ir.Operation) -> LapackCall | None:
     if a.dtype != _DTYPES[target[1]] or len(a.shape) < 2:
         return None
     is_valid = results in routine.results(operands, options)
-    return LapackCall(target[2], options, operands, results) if is_valid else None
+    letters = tuple(sorted(options.items()))
+    return LapackCall(target[2], letters, operands, results) if is_valid else None
 
 
 def _options(operation: ir.Operation) -> dict[str, str]:

@@ -100,9 +100,9 @@ def without_lapack(
     call = None if ctx.has_lapack else call_of(operation)
     if call is None:
         return None
-    letters = call.options
+    letters = dict(call.options)
     if call.routine == "gesdd":  # the mode N has no vectors, but their shapes in A or in S
         (a, *_), (_, _, u, vh, _) = call.operands, call.results
         is_full = (*u.shape[-1:], vh.shape[-2]) == a.shape[-2:]
-        letters = letters | {"mode": "A" if is_full else "S"}
+        letters["mode"] = "A" if is_full else "S"
     return ctx.apply(_ROUTINES[call.routine], operands, **letters)
