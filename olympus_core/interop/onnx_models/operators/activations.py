@@ -95,10 +95,12 @@ def _thresholded_relu(node: OnnxNode, x: Any) -> Any:
 
 @operator("Shrink")
 def _shrink(node: OnnxNode, x: Any) -> Any:
-    bias = np.asarray(node.get("bias", 0.0), x.dtype)
-    threshold = node.get("lambd", 0.5)
+    bias, threshold = node.get("bias", 0.0), node.get("lambd", 0.5)
+    work = x.dtype if np.dtype(x.dtype).kind == "f" else "float64"  # an integer is truncated last
+    wide = jnp.asarray(x).astype(work)
+    below, above = (wide + bias).astype(x.dtype), (wide - bias).astype(x.dtype)
     zero = np.zeros((), x.dtype)
-    return jnp.where(x < -threshold, x + bias, jnp.where(x > threshold, x - bias, zero))
+    return jnp.where(wide < -threshold, below, jnp.where(wide > threshold, above, zero))
 
 
 def _softmax_like(node: OnnxNode, x: Any, function: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,24 +25,51 @@ def _if(node: OnnxNode, condition: Any) -> Any:
     if isinstance(condition, np.ndarray):
         return tuple(node.run(branches[0 if condition.reshape(()) else 1], ()))
 
+    traced: list[tuple[Any, ...]] = []
+
     def branch(graph: Any) -> Any:
-        return lambda: tuple(jnp.asarray(value) for value in node.run(graph, ()))
+        def results() -> tuple[Any, ...]:
+            traced.append(tuple(jnp.asarray(value) for value in node.run(graph, ())))
+            _check_types(traced[0], traced[-1], "the branches return")
+            return traced[-1]
+
+        return results
 
     return tuple(lax.cond(condition.reshape(()), branch(branches[0]), branch(branches[1])))
+
+
+def _check_types(first: Sequence[Any], second: Sequence[Any], subject: str) -> None:
+    """Raise UsageError if values in one place of a program have different types."""
+    if len(first) != len(second):
+        raise ArtifactError(f"{subject} {len(first)} and {len(second)} values")
+    for a, b in zip(first, second, strict=True):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            raise UsageError(
+                f"{subject} values of different types, {a.dtype}{list(a.shape)} and"
+                f" {b.dtype}{list(b.shape)}: the program needs one type"
+            )
+
+
+def _checked_state(state: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the next values that a loop carries, which have the types of its values `state`."""
+    _check_types(state, new, "the loop carries")
+    return tuple(new)
 
 
 @operator("Loop", static=(0, 1))
 def _loop(node: OnnxNode, limit: Any, condition: Any = None, *carried: Any) -> Any:
     body = node.required("body")
     count = None
-    if isinstance(limit, np.ndarray):
+    if isinstance(condition, np.ndarray) and not condition.reshape(()):
+        count = 0
+    elif isinstance(limit, np.ndarray):
         count = int(limit.reshape(()))
     result = _unrolled(node, body, count, condition, carried)
     if result is not None:
         return result
     scanned = len(body.output) - 1 - len(carried)
-    if isinstance(limit, np.ndarray) and (condition is None or isinstance(condition, np.ndarray)):
-        result = _counted(node, body, int(limit.reshape(())), carried)
+    if count is not None and (condition is None or isinstance(condition, np.ndarray)):
+        result = _counted(node, body, count, carried)
         if result is not None:
             return result
     if scanned:
@@ -71,14 +99,11 @@ def _unrolled(
             values.append(value)
     if count is None and isinstance(going, np.ndarray) and going.reshape(()):
         return None
-    return (*carried, *(_stacked(body, values, i) for i, values in enumerate(collected, 1)))
-
-
-def _stacked(body: Any, values: list[Any], place: int) -> Any:
-    """Return collected values as one array; without iterations, an empty one."""
-    if values:
-        return jnp.stack([jnp.asarray(value) for value in values])
-    raise ArtifactError(f"output {body.output[-place].name!r:.80} of a loop without iterations")
+    if not all(collected):  # the body has the types of the elements, and nothing of it is left
+        _, *rest = node.run(body, (np.asarray(0, "int64"), np.asarray(True), *carried))
+        elements = [jnp.asarray(value) for value in rest[len(carried) :]]
+        return (*carried, *(jnp.zeros((0, *value.shape), value.dtype) for value in elements))
+    return (*carried, *(jnp.stack([jnp.asarray(v) for v in values]) for values in collected))
 
 
 def _counted(node: OnnxNode, body: Any, count: int, carried: tuple[Any, ...]) -> Any:
@@ -91,7 +116,7 @@ def _counted(node: OnnxNode, body: Any, count: int, carried: tuple[Any, ...]) ->
         going, *rest = node.run(body, (index, np.asarray(True), *state))
         ends_early = ends_early or not isinstance(going, np.ndarray) or not going.all()
         rest = [jnp.asarray(value) for value in rest]
-        return tuple(rest[: len(state)]), tuple(rest[len(state) :])
+        return _checked_state(state, rest[: len(state)]), tuple(rest[len(state) :])
 
     initial = tuple(jnp.asarray(value) for value in carried)
     final, collected = lax.scan(step, initial, jnp.arange(count, dtype="int64"))
@@ -104,8 +129,9 @@ def _while(node: OnnxNode, body: Any, limit: Any, condition: Any, carried: tuple
 
     def step(state: Any) -> Any:
         index, going, *values = state
-        going, *values = node.run(body, (index, going, *values))
-        return index + 1, jnp.asarray(going).reshape(()), *(jnp.asarray(v) for v in values)
+        going, *rest = node.run(body, (index, going, *values))
+        new = _checked_state(values, [jnp.asarray(value) for value in rest])
+        return index + 1, jnp.asarray(going).reshape(()), *new
 
     initial = (jnp.zeros((), "int64"), going, *(jnp.asarray(value) for value in carried))
     _, _, *final = lax.while_loop(lambda state: (state[0] < top) & state[1], step, initial)
@@ -128,7 +154,7 @@ def _scan(node: OnnxNode, *inputs: Any) -> Any:
 
     def step(state: Any, elements: Any) -> Any:
         results = [jnp.asarray(v) for v in node.run(body, (*state, *elements))]
-        return tuple(results[:states]), tuple(results[states:])
+        return _checked_state(state, results[:states]), tuple(results[states:])
 
     initial = tuple(jnp.asarray(value) for value in inputs[:states])
     final, collected = lax.scan(step, initial, tuple(sequences))
@@ -153,7 +179,7 @@ def _scan_batched(node: OnnxNode, lengths: Any, *inputs: Any) -> Any:
 
         def step(state: Any, values: Any) -> Any:
             results = [jnp.asarray(v) for v in node.run(body, (*state, *values))]
-            return tuple(results[:states]), tuple(results[states:])
+            return _checked_state(state, results[:states]), tuple(results[states:])
 
         final, collected = lax.scan(step, tuple(elements[:states]), tuple(elements[states:]))
         batch.append((*final, *collected))

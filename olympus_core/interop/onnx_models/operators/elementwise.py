@@ -99,8 +99,9 @@ def _div(node: OnnxNode, a: Any, b: Any) -> Any:
         return xp.divide(a, b)
     if xp is jnp:
         return lax.div(*jnp.broadcast_arrays(a, b))
-    quotient = np.abs(a) // np.where(b == 0, 1, np.abs(b))  # an integer is truncated toward zero
-    return (quotient * np.sign(a) * np.sign(b)).astype(a.dtype)
+    quotient, rest = np.divmod(a, np.where(b == 0, np.ones((), b.dtype), b))
+    truncated = (rest != 0) & ((a < 0) != (b < 0))  # an integer is truncated toward zero
+    return (quotient + truncated.astype(a.dtype)).astype(a.dtype)
 
 
 @operator("Mod", folds=True)

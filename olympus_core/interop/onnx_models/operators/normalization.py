@@ -114,7 +114,7 @@ def _dropout(node: OnnxNode, x: Any, ratio: Any = None, training: Any = None) ->
     return (x, mask)[: node.output_count]
 
 
-@operator("MeanVarianceNormalization")
+@operator("MeanVarianceNormalization", since=9)
 def _mean_variance_normalization(node: OnnxNode, x: Any) -> Any:
     axes = tuple(normalized_axis(a, x.ndim) for a in node.get("axes", (0, 2, 3)))
     mean = jnp.mean(x, axis=axes, keepdims=True)

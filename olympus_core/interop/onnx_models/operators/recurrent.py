@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,44 +14,53 @@ from olympus_core.interop.onnx_models.operators.table import OnnxNode, operator
 
 _Activation = Callable[[Any], Any]
 
-
-def _activation(name: str, alpha: float | None, beta: float | None) -> _Activation:
-    """Return an activation function of the standard, by its name in any case."""
-
-    def value(number: float | None, default: float) -> float:
-        return default if number is None else number
-
-    table: dict[str, _Activation] = {
-        "relu": nn.relu,
-        "tanh": jnp.tanh,
-        "sigmoid": nn.sigmoid,
-        "softsign": nn.soft_sign,
-        "softplus": nn.softplus,
-        "affine": lambda x: value(alpha, 1.0) * x + value(beta, 0.0),
-        "leakyrelu": lambda x: jnp.where(x < 0, value(alpha, 0.01) * x, x),
-        "thresholdedrelu": lambda x: jnp.where(x > value(alpha, 1.0), x, 0),
-        "scaledtanh": lambda x: value(alpha, 1.0) * jnp.tanh(value(beta, 1.0) * x),
-        "hardsigmoid": lambda x: jnp.clip(value(alpha, 0.2) * x + value(beta, 0.5), 0, 1),
-        "elu": lambda x: jnp.where(x < 0, value(alpha, 1.0) * jnp.expm1(x), x),
-    }
-    if name.lower() not in table:
-        raise ArtifactError(f"the activation {name!r:.40} is unknown")
-    return table[name.lower()]
+#: The functions without parameters, by their names in lower case.
+_PLAIN: dict[str, _Activation] = {
+    "relu": nn.relu,
+    "tanh": jnp.tanh,
+    "sigmoid": nn.sigmoid,
+    "softsign": nn.soft_sign,
+    "softplus": nn.softplus,
+}
+#: The functions of alpha and of an array, with the default of alpha.
+_WITH_ALPHA: dict[str, tuple[Callable[[float, Any], Any], float]] = {
+    "leakyrelu": (lambda alpha, x: jnp.where(x < 0, alpha * x, x), 0.01),
+    "thresholdedrelu": (lambda alpha, x: jnp.where(x > alpha, x, 0), 1.0),
+    "elu": (lambda alpha, x: jnp.where(x < 0, alpha * jnp.expm1(x), x), 1.0),
+}
+#: The functions of alpha, beta and an array, with the defaults of both.
+_WITH_BOTH: dict[str, tuple[Callable[[float, float, Any], Any], float, float]] = {
+    "affine": (lambda alpha, beta, x: alpha * x + beta, 1.0, 0.0),
+    "scaledtanh": (lambda alpha, beta, x: alpha * jnp.tanh(beta * x), 1.0, 1.0),
+    "hardsigmoid": (lambda alpha, beta, x: jnp.clip(alpha * x + beta, 0, 1), 0.2, 0.5),
+}
 
 
 def _activations(node: OnnxNode, defaults: list[str], direction: int) -> list[_Activation]:
+    """Return the activation functions of one direction, by their names in any case.
+
+    Only the functions that have an alpha or a beta take the next number of the attribute.
+    """
     names = node.get("activations") or defaults * 2
-    alphas, betas = node.get("activation_alpha") or [], node.get("activation_beta") or []
+    alphas = iter(node.get("activation_alpha") or [])
+    betas = iter(node.get("activation_beta") or [])
+    functions: list[_Activation] = []
+    for name in names:
+        key = name.lower()
+        if key in _PLAIN:
+            functions.append(_PLAIN[key])
+        elif key in _WITH_ALPHA:
+            scaled, alpha = _WITH_ALPHA[key]
+            functions.append(partial(scaled, next(alphas, alpha)))
+        elif key in _WITH_BOTH:
+            shifted, alpha, beta = _WITH_BOTH[key]
+            functions.append(partial(shifted, next(alphas, alpha), next(betas, beta)))
+        else:
+            raise ArtifactError(f"the activation {name!r:.40} is unknown")
     start = direction * len(defaults)
-    chosen = range(start, start + len(defaults))
-    return [
-        _activation(
-            names[i],
-            alphas[i] if i < len(alphas) else None,
-            betas[i] if i < len(betas) else None,
-        )
-        for i in chosen
-    ]
+    if len(functions) < start + len(defaults):
+        raise ArtifactError(f"{len(functions)} activations do not match the directions")
+    return functions[start : start + len(defaults)]
 
 
 def _clipped(node: OnnxNode, x: Any) -> Any:

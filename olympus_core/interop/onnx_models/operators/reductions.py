@@ -62,7 +62,7 @@ def _reduce_composed(node: OnnxNode, x: Any, axes: Any = None) -> Any:
         top = jnp.max(x, axis=chosen, keepdims=True, initial=least_value(dtype, 1))
         top = jnp.where(jnp.isfinite(top), top, np.zeros((), dtype))
         total = jnp.sum(jnp.exp(x - top), axis=chosen, keepdims=True)
-        result = jnp.log(total) + top
+        result = (jnp.log(total) + top).astype(dtype)
         return result if keep else jnp.squeeze(result, chosen)
     if node.op == "ReduceL1":
         x = jnp.abs(x)
