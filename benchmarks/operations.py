@@ -76,6 +76,11 @@ OPERATIONS = (
     Operation("argsort", lambda fw, x: fw.numpy.argsort(x, axis=-1), ((512, 1024),)),
     Operation("median", lambda fw, x: fw.numpy.median(x, axis=-1), ((512, 1024),)),
     Operation("argmax", lambda fw, x: fw.numpy.argmax(x, axis=-1), ((512, 1024),)),
+    Operation("rows with a NaN", lambda fw, x: fw.numpy.isnan(x).any(-1), ((512, 1024),)),
+    Operation("positive elements of rows", lambda fw, x: (x > 0).sum(-1), ((512, 1024),)),
+    Operation("the same", lambda fw, x: (x > 0).sum(-1), ((64, 64),)),
+    Operation("greatest byte", lambda fw, x: x.astype("int8").max(), ((512, 1024),)),
+    Operation("greatest integer", lambda fw, x: x.astype("int32").max(), ((256, 256),)),
 )
 
 

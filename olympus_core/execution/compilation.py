@@ -32,6 +32,7 @@ from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import whole_module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
+from olympus_core.lowering.reductions import join_reductions, may_join_reductions
 from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding
 from olympus_core.primitives.host_function import AnyCallee, host_calls
@@ -154,6 +155,8 @@ def lower(
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
     if is_for_one_cpu and (has_own or may_have_loops(program)):
         has_forms = compile_loops(module) > 0 or has_forms
+    if is_for_one_cpu and may_join_reductions(program):
+        has_forms = join_reductions(module) > 0 or has_forms
     return module, Origin(
         source,
         own_entry,

@@ -23,7 +23,7 @@ from olympus_core.execution.loop_invariants import has_invariant_decomposition
 from olympus_core.execution.small_decompositions import ROWS, Decomposition, decomposition_of
 from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
 from olympus_core.mlir import bindings as mlir
-from olympus_core.mlir.regions import outer_values
+from olympus_core.mlir.regions import functions_of, outer_values
 from olympus_core.xla.bindings import JAXLIB_RELEASE
 
 if TYPE_CHECKING:
@@ -171,11 +171,7 @@ class _Search:
 
     def __init__(self, module: ir.Module) -> None:
         self.module = module
-        self.functions: dict[str, ir.Operation] = {
-            view.operation.attributes["sym_name"].value: view.operation
-            for view in module.body.operations
-            if view.operation.name == "func.func"
-        }
+        self.functions = functions_of(module)
         #: the sizes of functions, None for one that a loop may not call
         self.known: dict[str, _Size | None] = {}
         #: the functions of decompositions, and the copies of functions that call those

@@ -35,6 +35,7 @@ from olympus_core.interop.jax_modules import (
     mlir,
     partial_eval,
 )
+from olympus_core.lowering.reductions import join_reductions
 from olympus_core.lowering.slices import share_slices
 from olympus_core.raising.gains import BLOCKS, NO_GAIN, gain
 from olympus_core.raising.unraisable import UnraisableError
@@ -241,6 +242,7 @@ def _faster(module: Any, name: str, options: _Options) -> Any:
         _report(name, exc)
         share_slices(module)
         compile_loops(module)
+        join_reductions(module)
         return module
     _logger.info("'%s' is raised: %s", name, reason)
     return content

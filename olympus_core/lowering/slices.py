@@ -21,6 +21,7 @@ from olympus_core.lowering.slice_positions import (
     owner_of,
 )
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.regions import functions_of
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -45,11 +46,7 @@ def share_slices(module: ir.Module) -> int:
     >>> share_slices(module)
     24
     """
-    functions = {
-        view.operation.attributes["sym_name"].value: view.operation
-        for view in module.body.operations
-        if view.operation.name == "func.func"
-    }
+    functions = functions_of(module)
     search = _Search(functions)
     positions = {name: Positions(f) for name, f in functions.items()}
     count = sum(_share(block, search, positions[name]) for name, block in search.bodies())

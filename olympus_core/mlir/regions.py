@@ -1,4 +1,4 @@
-"""The values that the regions of operations use."""
+"""The functions of a module, and the values that the regions of operations use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
+
+
+def functions_of(module: ir.Module) -> dict[str, ir.Operation]:
+    """Return the functions of a module by name.
+
+    >>> functions_of(module)["main"].name
+    'func.func'
+    """
+    return {
+        view.operation.attributes["sym_name"].value: view.operation
+        for view in module.body.operations
+        if view.operation.name == "func.func"
+    }
 
 
 def outer_values(region: ir.Region) -> Iterator[ir.Value]:
