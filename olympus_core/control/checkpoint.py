@@ -16,6 +16,7 @@ from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
     ArgumentError,
     ConcretizationError,
+    TransformError,
     UnsupportedError,
     UsageError,
 )
@@ -230,8 +231,8 @@ def checkpoint(
     """
     if concrete is not None:
         raise UnsupportedError(
-            "checkpoint has no option `concrete`: pass the arguments on whose values the function "
-            "branches in static_argnums"
+            "The `concrete` option to `jax.checkpoint` was deprecated and removed: pass the "
+            "arguments on whose values the function branches in static_argnums"
         )
     if fun is None:
         return functools.partial(
@@ -250,6 +251,12 @@ def checkpoint(
         fixed = {name: kwargs.pop(name) for name in names if name in kwargs}
         function = functools.partial(wrapped, **fixed) if fixed else wrapped
         present = [i for i in static if i < len(args)] if names else static
+        if any(not -len(args) <= i < len(args) for i in present):
+            raise TransformError(
+                "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take "
+                "integer values greater than or equal to `-len(args)` and less than `len(args)`, "
+                f"but got {tuple(present)}, while `len(args)` = {len(args)}"
+            )
         partial, dynamic_args, _ = fix_static_args(
             "static_argnums of checkpoint", function, args, present
         )

@@ -14,15 +14,16 @@ from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
     CustomCall,
     CustomFunction,
+    ResultTypes,
     RuleCall,
     SymbolicZero,
     VmapAxes,
-    check_types,
     mapped_in_front,
 )
 from olympus_core.ir.primitive import Batched, op
 from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms import data
+from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
 
@@ -73,35 +74,55 @@ class _Rule:
             )
         outs, out_tree = data.flatten_data(result[0])
         out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))
-        expected = self.out_tree or out_tree
-        if out_tree != expected or tangent_tree != expected:
+        rule = function_name(self.owner.rule)
+        if out_tree != tangent_tree:
             raise TransformError(
-                f"the jvp rule of '{self.name}' must return the result's structure twice.\n"
-                f"  '{self.name}' returns: {expected}\n  the rule's result: {out_tree}\n"
-                f"  the rule's tangent: {tangent_tree}"
+                f"Custom JVP rule {rule} for function {self.name} must produce primal and tangent "
+                f"outputs with equal container (pytree) structures, but got {out_tree} and "
+                f"{tangent_tree} respectively."
             )
+        if self.out_tree is not None:
+            expected = ResultTypes(self.name, self.out_tree, self.out_avals)
+            expected.check(True, rule, out_tree, outs)
         self.out_tree = out_tree
-        if self.out_avals is not None:
-            check_types(self.name, "jvp rule", outs, self.out_avals)
-        return outs, [self._tangent(x, t) for x, t in zip(outs, out_tangents, strict=True)]
-
-    def _tangent(self, x: Any, t: Any) -> Any:
-        if isinstance(t, SymbolicZero):
-            return None
-        aval, expected = get_aval(t), tangent_aval(get_aval(x))
-        if getattr(t, "dtype", None) is not None and t.dtype.names:
-            return None  # float0, of an integer result
-        if aval.shape != expected.shape or aval.dtype != expected.dtype:
-            raise TransformError(
-                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
-                f"and dtypes. Expected {expected.long_name()}, but got {aval.long_name()}, from "
-                f"the rule of '{self.name}'"
-            )
-        return t
+        _check_tangents(outs, out_tangents)
+        return outs, [None if _is_zero(t) else t for t in out_tangents]
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRule:
         """Return the rule mapped over an axis of its operands."""
         return _MappedRule(self, batched, dims)
+
+
+def _is_zero(t: Any) -> bool:
+    """Return True for a symbolic zero, or a float0 array, the tangent of an integer."""
+    return isinstance(t, SymbolicZero) or data.is_float0(t)
+
+
+def _check_tangents(outs: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """Raise TransformError unless each tangent of a rule has the type for its result."""
+    wrong = []
+    for x, t in zip(outs, tangents, strict=True):
+        if _is_zero(t):
+            continue
+        primal, own = get_aval(x).strip_weak(), get_aval(t)
+        expected, name = tangent_aval(primal), primal.long_name()
+        if not differentiable(primal):
+            wrong.append((name, own.long_name(), f"float0{list(primal.shape)}"))
+        elif (own.shape, own.dtype) != (expected.shape, expected.dtype):
+            wrong.append((name, own.long_name(), expected.long_name()))
+    if not wrong:
+        return
+    term = (
+        "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
+        "dtypes"
+    )
+    if len(outs) == 1:
+        ((name, own_name, expected_name),) = wrong
+        raise TransformError(
+            f"{term}. Expected {expected_name} (tangent type of {name}) but got {own_name}."
+        )
+    lines = [f"  primal {p} with tangent {t}, expecting tangent {e}" for p, t, e in wrong]
+    raise TransformError(f"{term}, but got:\n" + "\n".join(lines))
 
 
 class _MappedRule:

@@ -18,6 +18,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
     ConcretizationError,
+    LeakedTracerError,
     SignatureError,
     TransformError,
     UndefinedRuleError,
@@ -87,29 +88,53 @@ def bind_positions(
 
 
 def _check_closure(name: str, tangents: Sequence[Any]) -> None:
-    """Raise TransformError if a value that a function with a rule closes over has a tangent."""
+    """Raise LeakedTracerError if a value that a function with a rule closes over has a tangent."""
     if any(t is not None for t in tangents):
-        raise TransformError(
-            f"'{name}' has a derivative rule of its own, and closes over a value "
-            "that is being differentiated",
+        raise LeakedTracerError(
+            f"Encountered an unexpected tracer: '{name}' has a derivative rule of its own, and "
+            "closes over a value that is being differentiated",
             hint="pass the value as an argument",
         )
 
 
-def check_types(name: str, rule: str, outs: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
-    """Raise TransformError unless a rule's results have the function's shapes and dtypes."""
-    result_avals = [get_aval(x) for x in outs]
-    if any(
-        result_aval.strip_weak() != a.strip_weak()
-        for result_aval, a in zip(result_avals, avals, strict=True)
-    ):
-        expected, returned = (
-            ", ".join(a.long_name() for a in types) for types in (avals, result_avals)
-        )
+class ResultTypes(NamedTuple):
+    """The structure of a function's result, and its types if they are known."""
+
+    name: str
+    out_tree: tree.PyTreeDef
+    avals: Sequence[ShapedArray] | None
+
+    def check(self, is_jvp: bool, rule: str, out_tree: tree.PyTreeDef, outs: Sequence[Any]) -> None:
+        """Raise TransformError unless a rule's first result has the structure and the types."""
+        own = [get_aval(x).strip_weak() for x in outs]
+        is_same_tree = out_tree == self.out_tree
+        if is_same_tree and (
+            self.avals is None or own == [aval.strip_weak() for aval in self.avals]
+        ):
+            return
+        function = f"the custom_{'jvp' if is_jvp else 'vjp'}-decorated function {self.name}"
+        what = "shapes/dtypes of" if is_same_tree else "container/pytree structure"
+        if is_jvp:
+            same = "with leaves of the same shape/dtype" if is_same_tree else f"of the same {what}"
+            clause = f"(equal in value to the output of {function}, and in particular {same})"
+        else:
+            clause = (
+                f"(equal to the output of {function}) and the second element represents residuals "
+                "(i.e. values stored from the forward pass for use on the backward pass)"
+            )
+        needed = self.out_tree if self.avals is None else _types(self.out_tree, self.avals)
         raise TransformError(
-            f"the {rule} of '{name}' must return the result's shapes and dtypes.\n"
-            f"  '{name}' returns: {expected}\n  the {rule} returns: {returned}"
+            f"Custom {'JVP' if is_jvp else 'VJP fwd'} rule {rule} for function {self.name} must "
+            "produce a pair (list or tuple of length two) where the first element represents the "
+            f"primal output {clause}, but instead the {'JVP' if is_jvp else 'fwd'} rule output's "
+            f"first element had {what}:\n    {_types(out_tree, own)}\nwhile {function} had output "
+            f"{what}:\n    {needed}{'' if is_same_tree else '.'}"
         )
+
+
+def _types(structure: tree.PyTreeDef, avals: Sequence[ShapedArray]) -> str:
+    """Return the text of a tree with the types of its leaves."""
+    return str(structure.unflatten([a.long_name() for a in avals])).replace("'", "")
 
 
 def positions(

@@ -19,10 +19,10 @@ from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
     CustomCall,
     CustomFunction,
+    ResultTypes,
     RuleCall,
     SymbolicZero,
     VmapAxes,
-    check_types,
     fix_static_args,
     mapped_in_front,
     with_dtypes,
@@ -142,18 +142,16 @@ class _Rules(_Pair):
             raise TransformError(
                 f"Custom VJP fwd rule {function_name(self.fwd)} for function {name} must "
                 "produce a pair (list or tuple of length two) where the first element represents "
-                "the primal output and the second element represents residuals, but got "
-                f"{value_text(result)}"
+                f"the primal output (equal to those of the custom_vjp-decorated function {name}) "
+                "and the second element represents residuals (i.e. values stored from the forward "
+                "pass for use on the backward pass), but instead of a pair the fwd rule "
+                f"{function_name(self.fwd)} produced {value_text(result)}."
             )
         outs, out_tree = data.flatten_data(result[0])
-        if self.out_tree is not None and out_tree != self.out_tree:
-            raise TransformError(
-                f"the fwd of '{name}' must return the result's structure.\n"
-                f"  '{name}' returns: {self.out_tree}\n  fwd returns: {out_tree}"
-            )
+        if self.out_tree is not None:
+            expected = ResultTypes(name, self.out_tree, self.out_avals)
+            expected.check(False, function_name(self.fwd), out_tree, outs)
         self.out_tree = out_tree
-        if self.out_avals is not None:
-            check_types(name, "fwd", outs, self.out_avals)
         return _Forward(outs, *data.flatten_data(references.static_references(result[1])))
 
     def backward(
@@ -171,12 +169,7 @@ class _Rules(_Pair):
         name = self.name
         count = len(self.in_tree.children())
         if not isinstance(arg_cotangents, (tuple, list)) or len(arg_cotangents) != count:
-            raise TransformError(
-                f"{_BWD_TERM}, and in particular must produce a tuple of length equal to the "
-                f"number of arguments to the primal function: the bwd of '{name}' must return a "
-                f"tuple with a cotangent for each of its {count} arguments, and returned "
-                f"{_returned(arg_cotangents)}"
-            )
+            raise self._structure_error(arg_cotangents)
         leaves: list[Any] = []
         for x, arg_tree in zip(arg_cotangents, self.in_tree.children(), strict=True):
             if x is None or not arg_tree.num_leaves:  # such as a reference
@@ -184,41 +177,49 @@ class _Rules(_Pair):
                 continue
             try:
                 leaves += arg_tree.flatten_up_to(x)
-            except ValueError as e:
-                raise TransformError(
-                    f"{_BWD_TERM}: the bwd of '{name}' must return cotangents of its arguments' "
-                    f"structure: {e}"
-                ) from None
+            except ValueError:
+                raise self._structure_error(arg_cotangents) from None
         for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
             _check_axes(name, i, x, aval)
-        return [self._checked(name, c, a) for c, a in zip(leaves, self.in_avals, strict=True)]
+        pairs = zip(leaves, self.in_avals, strict=True)
+        return [self._checked(i, c, a) for i, (c, a) in enumerate(pairs)]
 
-    def _checked(self, name: str, cotangent: Any, aval: ShapedArray) -> Any:
+    def _structure_error(self, cotangents: Any) -> TransformError:
+        return TransformError(
+            f"{_BWD_TERM}, and in particular must produce a tuple of length equal to the number of "
+            "arguments to the primal function, but got bwd output structure "
+            f"{tree.structure(cotangents)} for primal input structure {self.in_tree}."
+        )
+
+    def _type_term(self, index: int, own: ShapedArray, aval: ShapedArray) -> str:
+        place = tree.keystr(data.paths(self.in_tree)[index])
+        return (
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            f"the primal function, but at output{place} the bwd rule produced an output of type "
+            f"{own.long_name()} corresponding to an input of type {aval.long_name()}"
+        )
+
+    def _checked(self, index: int, cotangent: Any, aval: ShapedArray) -> Any:
         if cotangent is None or isinstance(cotangent, SymbolicZero) or not differentiable(aval):
             return None
         try:
             cotangent_aval = get_aval(cotangent)
         except DTypeError as e:
             if not hasattr(cotangent, "dtype"):
-                raise TransformError(f"{_BWD_TERM}: the bwd of '{name}' returned {e}") from None
+                raise TransformError(f"{_BWD_TERM}: the bwd rule returned {e}") from None
             return None  # float0
         narrows = dtypes.kind(cotangent_aval.dtype) == "c" and dtypes.kind(aval.dtype) != "c"
         if cotangent_aval.shape != aval.shape or narrows:
+            what = "kinds of dtypes" if cotangent_aval.shape == aval.shape else "shapes"
             raise TransformError(
-                "Custom VJP bwd rule must produce an output with the same type as the args tuple "
-                f"of the primal function, but the bwd rule of '{name}' produced an output of type "
-                f"{cotangent_aval.long_name()} corresponding to an input of type "
-                f"{aval.long_name()}, so the shapes or kinds of dtypes do not match"
+                f"{self._type_term(index, cotangent_aval, aval)}, so the {what} do not match"
             )
         own, needed = cotangent_aval.explicit, aval.explicit
         if own is not None and needed is not None and own.mesh == needed.mesh:
             entries = own.spec.partitions
             if any(e is not None for e in entries) and entries != needed.spec.partitions:
                 raise TransformError(
-                    "Custom VJP bwd rule must produce an output with the same type as the args "
-                    f"tuple of the primal function, but the bwd rule of '{name}' produced an "
-                    f"output of type {cotangent_aval.long_name()} corresponding to an input of "
-                    f"type {aval.long_name()}",
+                    self._type_term(index, cotangent_aval, aval),
                     hint="reshard it to the sharding of the argument",
                 )
         if cotangent_aval.dtype == aval.dtype:
@@ -503,10 +504,3 @@ def _leaves_of(cotangent: Any, argument_tree: tree.PyTreeDef) -> list[Any]:
     if cotangent is None or not argument_tree.num_leaves:
         return [None] * argument_tree.num_leaves
     return argument_tree.flatten_up_to(cotangent)
-
-
-def _returned(result: Any) -> str:
-    """Return a text for the value that a rule returned; for a sequence, its length."""
-    if isinstance(result, (tuple, list)):
-        return f"a {type(result).__name__} of {len(result)}"
-    return value_text(result)

@@ -55,8 +55,9 @@ def closure_convert(
         values, args_tree = data.flatten_data(args[:count])
         if args_tree != in_tree:
             raise TransformError(
-                f"'{name}', converted by closure_convert, needs arguments of its example's "
-                f"structure.\n  example: {in_tree}\n  called:  {args_tree}"
+                "The inputs to the closure produced by closure_convert must have the same Pytree "
+                "structure as the example arguments passed when closure_convert was called. "
+                f"Expected {in_tree}, but got {args_tree} for '{name}'"
             )
         hoisted_values = iter(args[count:])
         full = [next(hoisted_values) if h else c for h, c in zip(hoisted, consts, strict=True)]

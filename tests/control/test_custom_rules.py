@@ -237,11 +237,11 @@ def bad_rules():
     return [
         (jvp(lambda p, t: p[0]), "pair"),
         (jvp(lambda p, t: (p, t)), "structure"),
-        (jvp(lambda p, t: (p[0], XS)), "Expected float32\\[\\], but got float32\\[3\\]"),
+        (jvp(lambda p, t: (p[0], XS)), "Expected float32\\[\\] .* but got float32\\[3\\]"),
         (vjp(lambda x: x, lambda r, c: (c,)), "pair"),
         (vjp(lambda x: ((x, x), x), lambda r, c: (c,)), "structure"),
         (vjp(lambda x: (x, x), lambda r, c: c), "tuple"),
-        (vjp(lambda x: (x, x), lambda r, c: (c, c)), "1 arguments.*of 2"),
+        (vjp(lambda x: (x, x), lambda r, c: (c, c)), "bwd output structure .*, \\*.* for"),
         (
             vjp(lambda x: (x, x), lambda r, c: (XS,)),
             "output of type float32\\[3\\] .*float32\\[\\]",
@@ -276,8 +276,8 @@ WRONG_RESULTS = {
 @pytest.mark.parametrize(("value", "got"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
 def test_a_rule_gives_the_functions_shape_and_dtype(kind, value, got):
-    rule = {"jvp": "jvp rule", "vjp": "fwd"}[kind]
-    words = rf"'<lambda>' returns: float32\[\]\n  the {rule} returns: {got}"
+    rule = {"jvp": "JVP", "vjp": "fwd"}[kind]
+    words = rf"{rule} rule output's first element had shapes/dtypes of:\n    {got}\nwhile"
     f = ruled(olympus, kind, value)
     for call in (olympus.vjp, lambda g, x: olympus.vmap(olympus.grad(g))(x[None])):
         with pytest.raises(TransformError, match=words):
@@ -305,10 +305,10 @@ def wrong_positions():
     return {
         "static by keyword": (
             lambda: saved(1)(X, n=3),
-            "got value 1 for len(args) == 1: static_argnums of checkpoint of '<lambda>'",
+            "can only take integer values greater than or equal to `-len(args)`",
         ),
-        "static left out": (lambda: saved(-2)(X), "got value -2 for len(args) == 1"),
-        "static of no argument": (lambda: saved(0)(), "got value 0 for len(args) == 0"),
+        "static left out": (lambda: saved(-2)(X), "but got (-2,), while `len(args)` = 1"),
+        "static of no argument": (lambda: saved(0)(), "but got (0,), while `len(args)` = 0"),
         "static of no number": (
             lambda: saved("n"),
             "static_argnums of checkpoint must be an int or a sequence of ints, and is 'n'",

@@ -71,7 +71,13 @@ jit(lambda x: x, static_argnums=1)
 jit(lambda x: x, static_argnums='x')
     'str' object cannot be interpreted as an integer
 jit(lambda x: x, static_argnames='y')
-    invalid argnames \{'y'\} in static_argnames
+    invalid argnames \{'y'\} in static_argnames. Function does not take these args
+jit(lambda x, /: x, static_argnames='x')
+    invalid argnames \{'x'\} in static_argnames. These are positional-only
+jit(None)
+    Expected a callable value, got None
+ones == [0, 1]
+    unsupported operand type\(s\) for ==: .* and 'list'
 jit(lambda x: x, donate_argnums=1)
     donate_argnums=\(1,\), but only accepts 1 positional
 jit(lambda x: x, static_argnums=0, donate_argnums=0)
@@ -240,7 +246,9 @@ ones['a']
 jvp(forward(lambda p, t: p[0]), (1.0,), (1.0,))
     Custom JVP rule rule for function f must produce a pair \(list or tuple of length two\)
 jvp(forward(lambda p, t: (p[0], ones)), (1.0,), (1.0,))
-    must produce primal and tangent outputs with corresponding shapes and dtypes. Expected float32
+    corresponding shapes and dtypes. Expected float32\[\] \(tangent type of float32\[\]\) but got
+jvp(forward(lambda p, t: (p[0], t)), (1.0,), (1.0,))
+    for function f must produce primal and tangent outputs with equal container \(pytree\)
 forward(lambda p, t: p)(1.0, 2.0)
     input arguments to the custom_jvp-decorated function f could not be resolved to positional-only
 grad(reverse(lambda x: x, lambda r, c: (c,)))(1.0)
