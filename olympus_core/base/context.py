@@ -204,7 +204,9 @@ def checked(name: str, value: Any) -> Any:
             raise ArgumentError(f"{name} is True or False, not {value!r:.60}")
         return bool(value)
     if value not in choices:
-        raise ArgumentError(f"{name} is {' or '.join(map(repr, choices))}, not {value!r:.60}")
+        raise ArgumentError(
+            f"new enum value must be in {list(choices)}, got {value!s:.60} as {name}"
+        )
     return value
 
 
@@ -304,7 +306,7 @@ def numpy_rank_promotion(new_val: str) -> contextlib.AbstractContextManager[None
     ...     ones((2, 3)) + ones(3)
     Traceback (most recent call last):
       ...
-    olympus.errors.ShapeError: add: the shapes (2, 3), (3,) differ in rank, ...
+    olympus.errors.ShapeError: Operands could not be broadcast together for add on shapes ...
     """
     return switched("numpy_rank_promotion", checked("numpy_rank_promotion", new_val))
 

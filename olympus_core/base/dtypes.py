@@ -189,7 +189,11 @@ def check_python_int(x: int, dt: DType) -> None:
     """Raise RangeError when the Python int `x` does not fit `dt`, an integer dtype."""
     info = iinfo(dt)
     if not int(info.min) <= x <= int(info.max):
-        raise RangeError(f"Python integer {x} is out of bounds for {long_name(dt)}")
+        name = long_name(dt)
+        raise RangeError(
+            f"Python integer {x} out of bounds for {name}: Python int {x} too large to convert to "
+            f"{name}"
+        )
 
 
 # The lattice: edges to the types that a type is promoted to.  Starred types are weak.
@@ -267,11 +271,11 @@ def _promote(entries: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[DTy
         return entries[0][0], all(w for _, w in entries)
     nodes = frozenset(_node(d, w) for d, w in entries)
     if strict and not _is_strict(entries):
-        names = ", ".join(long_name(d) + "*" * (w and d != bool_) for d, w in entries)
+        names = ", ".join(repr(long_name(d) + "*" * (w and d != bool_)) for d, w in entries)
         raise TypePromotionError(
-            f"the operands have dtypes {names}, which have no implicit promotion while "
-            "numpy_dtype_promotion is 'strict'; cast one of them with .astype, or set it to "
-            "'standard'"
+            f"Input dtypes ({names}) have no available implicit dtype promotion path when "
+            "jax_numpy_dtype_promotion=strict. Cast one of the operands with .astype, or set "
+            "jax_numpy_dtype_promotion=standard."
         )
     joined = _join(nodes)
     if joined.endswith("*"):

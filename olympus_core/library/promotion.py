@@ -258,13 +258,20 @@ def check_ranks(name: str, shapes: Sequence[Shape]) -> None:
     """
     if state.numpy_rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
         return
-    text = f"{name}: the shapes {', '.join(map(str, shapes))} differ in rank"
+    text = f"{name} on shapes {' '.join(map(str, shapes))}"
     if state.numpy_rank_promotion == "raise":
         raise ShapeError(
-            f"{text}, and numpy_rank_promotion is 'raise'",
+            f"Operands could not be broadcast together for {text} and with the config option "
+            "jax_numpy_rank_promotion='raise'",
             hint="write the axes of length 1 out, with olympus.numpy.expand_dims or x[None]",
         )
-    warnings.warn(f"{text}{source.current_location().place()}", OlympusWarning, stacklevel=2)
+    place = source.current_location().place()
+    warnings.warn(
+        f"Following NumPy automatic rank promotion for {text}. Set the jax_numpy_rank_promotion "
+        f"config option to 'allow' to disable this warning{place}",
+        OlympusWarning,
+        stacklevel=2,
+    )
 
 
 def promote(name: str, *xs: Any) -> list[Any]:
