@@ -18,7 +18,7 @@ from olympus_core.base.source import function_name
 from olympus_core.execution.result_shardings import laid_results, on_context_mesh, typed_results
 from olympus_core.extension.api_util import debug_info
 from olympus_core.ir import trace
-from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
+from olympus_core.ir.olympuspr import UNSPECIFIED, JaxProgram, Olympuspr, Unspecified
 from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
 from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
@@ -184,7 +184,7 @@ def jit(
 ) -> Jit[_P, _R]: ...
 @overload
 def jit(
-    fun: None = None,
+    fun: Unspecified = UNSPECIFIED,
     /,
     *,
     in_shardings: Any = None,
@@ -200,7 +200,7 @@ def jit(
     compiler_options: Options | None = None,
 ) -> Callable[[Callable[_P, _R]], Jit[_P, _R]]: ...
 def jit(
-    fun: Callable[_P, _R] | None = None,
+    fun: Callable[_P, _R] | Unspecified = UNSPECIFIED,
     /,
     *,
     in_shardings: Any = None,
@@ -241,7 +241,7 @@ def jit(
     >>> jit(lambda x: 2 * x)(3)
     Array(6, dtype=int32, weak_type=True)
     """
-    if fun is None:
+    if isinstance(fun, Unspecified):
         decorator: Callable[..., Any] = functools.partial(
             jit,
             in_shardings=in_shardings,

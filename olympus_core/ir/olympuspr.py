@@ -264,7 +264,7 @@ class ProgramParams(dict[str, Any]):
 
 
 class Unspecified:
-    """The sharding of an argument or a result for which a call requests none; it is not None."""
+    """The value of an argument that a call omits, such as a sharding, where None is a value."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"

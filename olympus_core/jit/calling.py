@@ -110,10 +110,9 @@ class JitOptions(NamedTuple):
         Raises UsageError for a position or name that the function does not have, or that is both
         static and donated.
         """
-        names, rest = _parameters(fun)
-        variadic = rest is not None
-        static = _complete(names, variadic, "static", static_argnums, static_argnames)
-        donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
+        parameters = _parameters(fun)
+        static = _complete(parameters, "static", static_argnums, static_argnames)
+        donate = _complete(parameters, "donate", donate_argnums, donate_argnames)
         if both := set(static[1]) & set(donate[1]) or set(static[0]) & set(donate[0]):
             raise OptionError(
                 "static_argnames and donate_argnames cannot intersect. Argument names "
@@ -123,45 +122,61 @@ class JitOptions(NamedTuple):
         return JitOptions(*static, *donate)
 
 
-def _parameters(fun: Callable[..., Any]) -> tuple[list[tuple[str, bool]], str | None]:
-    """Return the parameters (name, has a position), and the name of *args, or else of **kwargs."""
+def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function; `*args, **kwargs` if it has no signature."""
     try:
-        parameters = list(inspect.signature(fun).parameters.values())
+        return list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        return [], "args"
-    variadic = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    named = [(p.name, p.kind != p.KEYWORD_ONLY) for p in parameters if p not in variadic]
-    return named, variadic[0].name if variadic else None
+        return list(inspect.signature(lambda *args, **kwargs: None).parameters.values())
+
+
+def _positional(parameters: list[inspect.Parameter]) -> tuple[list[str], str]:
+    """Return the names of the positional parameters, and the name of `*args`."""
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    variadic = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return positional, variadic[0] if variadic else "args"
 
 
 def _complete(
-    parameters: list[tuple[str, bool]],
-    variadic: bool,
+    parameters: list[inspect.Parameter],
     what: str,
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    positional = [name for name, takes_position in parameters if takes_position]
-    known = {name for name, _ in parameters}
+    """Return the positions and names of the arguments that `argnums` and `argnames` give."""
+    of = inspect.Parameter
+    kinds = [p.kind for p in parameters]
+    positional, _ = _positional(parameters)
     nums = set(_positions(f"{what}_argnums", argnums))
     names = set(_names(f"{what}_argnames", argnames))
     count = len(positional)
-    if not variadic and any(not -count <= n < count for n in nums):
+    if of.VAR_POSITIONAL not in kinds and any(not -count <= n < count for n in nums):
         raise OptionError(
             f"Jitted function has {what}_argnums={tuple(sorted(nums))}, but only accepts {count} "
-            f"positional argument{'s'[: count != 1]}"
+            "positional arguments"
         )
     for n in [n for n in nums if n < 0]:
         nums.remove(n)
         nums.add(n + count)
-    if not variadic and (unknown := names - known):
+    unnamed = {p.name for p in parameters if p.kind in (of.POSITIONAL_ONLY, of.VAR_POSITIONAL)}
+    if invalid := names & unnamed:
+        raise OptionError(f"{_invalid(what, invalid)} These are positional-only")
+    known = {p.name for p in parameters} - unnamed
+    if of.VAR_KEYWORD not in kinds and (invalid := names - known):
+        taken = ", ".join(sorted(known)) or "no arguments by name"
         raise OptionError(
-            f"Jitted function has invalid argnames {{{', '.join(map(repr, sorted(unknown)))}}} in "
-            f"{what}_argnames: it takes {', '.join(sorted(known)) or 'no arguments'}"
+            f"{_invalid(what, invalid)} Function does not take these args: it takes {taken}"
         )
     all_nums = nums | {positional.index(n) for n in names if n in positional}
     all_names = names | {positional[n] for n in nums if n < count}
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
+
+
+def _invalid(what: str, names: set[str]) -> str:
+    shown = ", ".join(map(repr, sorted(names)))
+    return f"Jitted function has invalid argnames {{{shown}}} in {what}_argnames."
 
 
 class Arguments(NamedTuple):
@@ -478,12 +493,11 @@ class StagedFunction(Generic[_P, _R]):
 
     def argument_names(self, arguments: Arguments) -> tuple[str, ...]:
         """Return the name of each leaf by the function's signature, such as `params['w']`."""
-        parameters, rest = _parameters(self.fun)
-        free = [name for name, takes_position in parameters if takes_position]
+        free, rest = _positional(_parameters(self.fun))
         count = len(free)
         static = [w for w, _ in arguments.static if isinstance(w, int)]
         positions = len(arguments.in_tree.children()[0].children()) + len(static)
-        free += [f"{rest or 'args'}[{i}]" for i in range(positions - count)]
+        free += [f"{rest}[{i}]" for i in range(positions - count)]
         free = [name for i, name in enumerate(free) if i not in static]
         names = []
         for path in data.paths(arguments.in_tree):
@@ -565,12 +579,11 @@ class StagedFunction(Generic[_P, _R]):
         """Return the name of a leaf of (args, kwargs) of a call, such as `params['w']`."""
         if path[0].idx == 1:
             return f"{path[1].key}{tree.keystr(path[2:])}"
-        parameters, rest = _parameters(self.fun)
+        positional, rest = _positional(_parameters(self.fun))
         static = self.options.static_argnums
-        positional = [name for name, takes_position in parameters if takes_position]
         free = [name for i, name in enumerate(positional) if i not in static]
         i = path[1].idx
-        name = free[i] if i < len(free) else f"{rest or 'args'}[{i - len(free)}]"
+        name = free[i] if i < len(free) else f"{rest}[{i - len(free)}]"
         return name + tree.keystr(path[2:])
 
     def _unhashable(self, static: Sequence[tuple[Any, Any]]) -> SignatureError:

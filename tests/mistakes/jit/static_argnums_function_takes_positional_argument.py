@@ -1,4 +1,4 @@
 import olympus
 
 olympus.jit(lambda x: x, static_argnums=3)
-# OptionError: Jitted function has static_argnums=(3,), but only accepts 1 positional argument
+# OptionError: Jitted function has static_argnums=(3,), but only accepts 1 positional arguments
