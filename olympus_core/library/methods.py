@@ -36,69 +36,77 @@ _SEQUENCES: Final = (str, bytes, bytearray, list, tuple)
 
 
 def _operator(
-    function: Callable[[Any, Any], Any], compares: bool = False
+    symbol: str, function: Callable[[Any, Any], Any], refused: tuple[type, ...] = _SEQUENCES
 ) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             return function(self, other)
-        if other.__class__ in _SEQUENCES and not compares:
-            _refuse_sequence(function, self, other)
+        if other.__class__ in refused:
+            _refuse(symbol, function, self, other)
         return NotImplemented
 
     return method
 
 
-def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reflected(symbol: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             return function(other, self)
         if other.__class__ in _SEQUENCES:
-            _refuse_sequence(function, self, other)
+            _refuse(symbol, function, other, self)
         return NotImplemented
 
     return method
 
 
-def _refuse_sequence(function: Callable[[Any, Any], Any], array: Array, other: Any) -> None:
-    """Raise DTypeError for a string or a sequence as the other operand of an array.
+def _refuse(symbol: str, function: Callable[[Any, Any], Any], left: Any, right: Any) -> None:
+    """Raise DTypeError for a string or a container as the other operand of an array.
 
     An integer without dimensions may be a count: Python repeats the sequence that many times.
     """
+    array, other = (left, right) if isinstance(left, Array) else (right, left)
     repeats = function is arithmetic.multiply and array.dtype.kind in "iu" and not array.shape
     if not repeats:
         hint = "turn lists and tuples into arrays with olympus.numpy.array"
         if isinstance(other, str | bytes | bytearray):
             hint = "turn a text into a number with float(...) or int(...)"
         raise DTypeError(
-            f"{function.__name__} needs arrays or scalars, and got {value_text(array)} and "
-            f"{value_text(other)}",
+            f"unsupported operand type(s) for {symbol}: {_class_name(left)} and "
+            f"{_class_name(right)}: {function.__name__} needs arrays or scalars, and got "
+            f"{value_text(array)} and {value_text(other)}",
             hint=hint,
         )
 
 
-_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "add": arithmetic.add,
-    "sub": arithmetic.subtract,
-    "mul": arithmetic.multiply,
-    "truediv": arithmetic.divide,
-    "floordiv": arithmetic.floor_divide,
-    "mod": arithmetic.remainder,
-    "divmod": arithmetic.divmod,
-    "pow": arithmetic.power,
-    "matmul": matmul.matmul,
-    "and": bits.bitwise_and,
-    "or": bits.bitwise_or,
-    "xor": bits.bitwise_xor,
-    "lshift": bits.left_shift,
-    "rshift": bits.right_shift,
+def _class_name(operand: Any) -> str:
+    return "'Array'" if isinstance(operand, Array) else repr(type(operand).__name__)
+
+
+_OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
+    "add": ("+", arithmetic.add),
+    "sub": ("-", arithmetic.subtract),
+    "mul": ("*", arithmetic.multiply),
+    "truediv": ("/", arithmetic.divide),
+    "floordiv": ("//", arithmetic.floor_divide),
+    "mod": ("%", arithmetic.remainder),
+    "divmod": ("divmod()", arithmetic.divmod),
+    "pow": ("** or pow()", arithmetic.power),
+    "matmul": ("@", matmul.matmul),
+    "and": ("&", bits.bitwise_and),
+    "or": ("|", bits.bitwise_or),
+    "xor": ("^", bits.bitwise_xor),
+    "lshift": ("<<", bits.left_shift),
+    "rshift": (">>", bits.right_shift),
 }
-_COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "eq": logic.equal,
-    "ne": logic.not_equal,
-    "lt": logic.less,
-    "le": logic.less_equal,
-    "gt": logic.greater,
-    "ge": logic.greater_equal,
+#: the comparisons, and the containers that they refuse: in Python no array is equal to one
+_CONTAINERS: Final = (dict, list, set, tuple)
+_COMPARISONS: Final[dict[str, tuple[str, Callable[[Any, Any], Any], tuple[type, ...]]]] = {
+    "eq": ("==", logic.equal, _CONTAINERS),
+    "ne": ("!=", logic.not_equal, _CONTAINERS),
+    "lt": ("<", logic.less, ()),
+    "le": ("<=", logic.less_equal, ()),
+    "gt": (">", logic.greater, ()),
+    "ge": (">=", logic.greater_equal, ()),
 }
 
 
@@ -195,11 +203,11 @@ _PROPERTIES: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _attach() -> None:
-    for name, function in _OPERATORS.items():
-        setattr(Array, f"__{name}__", _operator(function))
-        setattr(Array, f"__r{name}__", _reflected(function))
-    for name, function in _COMPARISONS.items():
-        setattr(Array, f"__{name}__", _operator(function, compares=True))
+    for name, (symbol, function) in _OPERATORS.items():
+        setattr(Array, f"__{name}__", _operator(symbol, function))
+        setattr(Array, f"__r{name}__", _reflected(symbol, function))
+    for name, (symbol, function, refused) in _COMPARISONS.items():
+        setattr(Array, f"__{name}__", _operator(symbol, function, refused))
     for name, method in _METHODS.items():
         setattr(Array, name, method)
     for name, getter in _PROPERTIES.items():

@@ -135,7 +135,9 @@ def test_operands_of_other_classes_may_define_the_operator() -> None:
     assert x @ Reflects() == "rmatmul"
     assert (x == Reflects()) is True
     assert (x == None) is False  # noqa: E711
-    assert (x != [1, 2]) is True
+    assert (x == "a") is False
+    with pytest.raises(TypeError, match=r"operand type\(s\) for !=: 'Array' and 'list'"):
+        x != [1, 2]  # noqa: B015
     with pytest.raises(TypeError, match="unsupported operand"):
         x + None
     with pytest.raises(TypeError, match="not supported between"):
