@@ -55,6 +55,8 @@ CASES = [
     Case("lax", "bessel_i0e_p", (X,)),
     Case("lax", "regularized_incomplete_beta_p", (X, Y, Y / 4), linear=False),
     *(Case("lax", "approx_top_k_p", (X,), TOP_K | {"is_max_k": x}) for x in (True, False)),
+    Case("lax", "approx_top_k_p", (np.arange(4000.0, dtype=np.float32),),
+         TOP_K | {"is_max_k": True, "aggregate_to_topk": False}, False),
     Case("lax.linalg", "cholesky_update_p", (MATRIX, X), linear=False),
     Case("lax.linalg", "ormqr_p", (MATRIX, X, MATRIX), {"left": True, "transpose": False}, False),
     Case("lax.linalg", "symmetric_product_p", (MATRIX, MATRIX @ MATRIX.T),

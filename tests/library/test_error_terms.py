@@ -317,6 +317,8 @@ TERMS = [
     ("jnp.pad(f(3), 1, mode='bad')", NotImplementedError, "Unimplemented padding mode 'bad' for"),
     ("lax.approx_max_k(i(3), 2)", ValueError, "operand must be a floating type"),
     ("lax.approx_min_k(i(3), 2)", ValueError, "operand must be a floating type"),
+    ("lax.approx_min_k(f(3), 4)", ValueError, "k must be smaller than the size of reduction_dim 3"),
+    ("lax.approx_max_k(f(3), 0)", ValueError, "k must be positive, got 0"),
     ("jit(lambda x: x).lower(1.0).as_text('bad')", ValueError, "unknown dialect"),
     ("hash(generators.stateful_rng(0))", TypeError, "unhashable type"),
     (

@@ -106,6 +106,8 @@ RANGES: dict[str, Call] = {
     "fftfreq": lambda np: np.fft.fftfreq(5, 0.1),
     "fftfreq int32": lambda np: np.fft.fftfreq(5, 0.1, dtype="int32"),
     "fftfreq float16": lambda np: np.fft.fftfreq(5, np.array([0.5]), dtype="float16"),
+    "fftfreq -3": lambda np: np.fft.fftfreq(-3),
+    "fftfreq 3.0": lambda np: np.fft.fftfreq(3.0),
     "rfftfreq": lambda np: np.fft.rfftfreq(6),
     "fftshift": lambda np: np.fft.fftshift(np.arange(10).reshape(2, 5)),
     "ifftshift": lambda np: np.fft.ifftshift(np.arange(10).reshape(2, 5), axes=1),

@@ -172,8 +172,8 @@ SEEDS = [0, 1, -1, 2**31, 2**32 + 5, 2**40 + 3, -(2**40), 2**63 - 1, True]
 SEEDS += [np.uint32(2**32 - 1), np.int64(2**40 + 3), np.uint8(7), np.int8(-3)]
 
 
-def test_the_shape_of_multinomial_is_without_the_outcomes() -> None:
-    drawn = np.asarray(ox.random.multinomial(ox.random.key(0), 9, CHANCES, shape=(5, 2)))
+def test_the_shape_of_multinomial_has_the_outcomes() -> None:
+    drawn = np.asarray(ox.random.multinomial(ox.random.key(0), 9, CHANCES, shape=(5, 2, 4)))
     assert drawn.shape == (5, 2, 4)
     np.testing.assert_array_equal(drawn.sum(-1), 9)
 

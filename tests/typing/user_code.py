@@ -116,7 +116,7 @@ def special_functions(x: ox.Array) -> ox.Array:
 
 def dtypes(x: ox.Array) -> bool:
     wide = jnp.promote_types("int8", jnp.uint8)
-    limit = jnp.finfo(jnp.float32).eps + jnp.finfo(x.dtype).max + jnp.iinfo("int32").max
+    limit = float(jnp.finfo(jnp.float32).eps + jnp.finfo(x.dtype).max) + jnp.iinfo("int32").max
     return jnp.issubdtype(x.dtype, jnp.floating) and wide == jnp.result_type(x, 1) and limit > 0
 
 

@@ -142,7 +142,7 @@ def triangular_solve(
     return op.reshape(out, dimensions=None, new_sizes=shape) if single else out
 
 
-def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> list[Array]:
     """Return L U = x[permutation] with unit lower triangular L and upper triangular U.
 
     Returns L (without its diagonal of ones) and U in one array of x's shape (..., m, n); the
@@ -153,8 +153,8 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     Array([[2. , 2. ],
            [0.5, 1. ]], dtype=float32)
     """
-    factors, pivots, permutation = lu_p.bind(matrices("lu", x))
-    return factors, pivots, permutation
+    results: list[Array] = lu_p.bind(matrices("lu", x))
+    return results
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, overload
@@ -99,12 +100,41 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     return results
 
 
-def _check_floats(name: str, operand: Any) -> None:
+def _candidate_count(
+    name: str, operand: Any, k: int, axis: int, recall_target: float, size: int, aggregates: bool
+) -> int:
+    """Return the size of a result of `approx_max_k` along `axis`: `k` if the result is aggregated.
+
+    Otherwise that of XLA's partial reduction, a multiple of a tile of a TPU: Chern et al., TPU-KNN
+    (2022).  `size` is the size to reach the recall for, by default the operand's.
+    """
     aval = get_aval(operand)
     if dtypes.kind(aval.dtype) != "f":
         raise ArgumentError(
             f"operand must be a floating type: {name} got the type {aval.long_name()}"
         )
+    if k <= 0:
+        raise ArgumentError(f"k must be positive, got {k} in {name}")
+    full: int = aval.shape[axis]
+    if full < k:
+        raise ShapeError(
+            f"k must be smaller than the size of reduction_dim {full}, got {k} in {name}"
+        )
+    tile = 1024 if aval.ndim == 1 else 128
+    if aggregates:
+        return k
+    if full <= tile:
+        return full
+    if k == 1:
+        return tile
+    if recall_target == 1:
+        return full
+    needed = min(max(int((1 - k) / math.log(recall_target)), tile), full)
+    most = math.ceil(math.log2(math.ceil(full / tile)))
+    halvings = min(((full if size < 0 else size) // needed).bit_length() - 1, most)
+    if halvings <= 0:
+        return full
+    return math.ceil(math.ceil(full / tile) / (1 << halvings)) * tile
 
 
 def approx_max_k(
@@ -117,14 +147,21 @@ def approx_max_k(
 ) -> tuple[Array, Array]:
     """Return the `k` greatest elements along an axis, descending, and their indices.
 
-    The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
-    speed have no effect.  Raises ArgumentError for integers.
+    The result is exact (recall 1) for every `recall_target`.  Without `aggregate_to_topk` there
+    are as many elements as a TPU needs to reach `recall_target` for an input of the given size.
+
+    Raises ArgumentError for integers, and ShapeError for a `k` that exceeds the size.
 
     >>> approx_max_k(array([3.0, 1.0, 2.0]), 2)
     (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
     """
-    _check_floats("approx_max_k", operand)
-    values, indices = top_k(operand, k, axis=reduction_dimension)
+    check_arrays("approx_max_k", operand)
+    axis = _place("approx_max_k", reduction_dimension, get_aval(operand).ndim)
+    size = reduction_input_size_override
+    count = _candidate_count(
+        "approx_max_k", operand, k, axis, recall_target, size, aggregate_to_topk
+    )
+    values, indices = top_k(operand, count, axis=axis)
     return values, indices
 
 
@@ -138,21 +175,24 @@ def approx_min_k(
 ) -> tuple[Array, Array]:
     """Return the `k` least elements along an axis, ascending, and their indices.
 
-    The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
-    speed have no effect.  Raises ArgumentError for integers.
+    The result is exact (recall 1) for every `recall_target`.  Without `aggregate_to_topk` there
+    are as many elements as a TPU needs to reach `recall_target` for an input of the given size.
+
+    Raises ArgumentError for integers, and ShapeError for a `k` that exceeds the size.
 
     >>> approx_min_k(array([3.0, 1.0, 2.0]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
     """
     check_arrays("approx_min_k", operand)
-    _check_floats("approx_min_k", operand)
     aval = get_aval(operand)
     axis = _place("approx_min_k", reduction_dimension, aval.ndim)
-    if not 0 <= k <= aval.shape[axis]:
-        raise ShapeError(f"approx_min_k of {aval.long_name()} cannot return {k} along axis {axis}")
+    size = reduction_input_size_override
+    count = _candidate_count(
+        "approx_min_k", operand, k, axis, recall_target, size, aggregate_to_topk
+    )
     places = iota_p.bind(dtype=_INT32, shape=aval.shape, dimension=axis)
     ordered = sort_p.bind(operand, places, dimension=axis, is_stable=True, num_keys=1)
-    limits = tuple([k if i == axis else n for i, n in enumerate(aval.shape)])
+    limits = tuple([count if i == axis else n for i, n in enumerate(aval.shape)])
     starts = (0,) * aval.ndim
     first = [
         slice_p.bind(x, start_indices=starts, limit_indices=limits, strides=None) for x in ordered

@@ -153,18 +153,20 @@ def binomial(
 @composite(static_argnames=("shape", "dtype"))
 def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     n, p = promote_inexact(n, p)
-    outcomes = get_aval(p).shape[-1]
-    chances = moveaxis(broadcast_to(p, (*shape, outcomes)), -1, 0)
+    *batch, outcomes = shape
+    chances = moveaxis(broadcast_to(p, shape), -1, 0)
     remaining_chance = cumsum(chances, 0, reverse=True)
     ratios = clip(chances / where(remaining_chance == 0, 1, remaining_chance), 0, 1)
 
     def draw(remaining_trials: Any, step: Any) -> tuple[Any, Any]:
         ratio, key = step
-        count = _binomial(key, remaining_trials, ratio, shape=shape, dtype=remaining_trials.dtype)
+        count = _binomial(
+            key, remaining_trials, ratio, shape=tuple(batch), dtype=remaining_trials.dtype
+        )
         return remaining_trials - count, count
 
     keys = random_split(key, (outcomes,))
-    _, counts = scan(draw, broadcast_to(n, shape), (ratios, keys))
+    _, counts = scan(draw, broadcast_to(n, tuple(batch)), (ratios, keys))
     return convert(moveaxis(counts, 0, -1), dtype)
 
 
@@ -178,9 +180,9 @@ def multinomial(
 ) -> Array:
     """Return floats with whole values: the counts of the outcomes of n draws with probabilities p.
 
-    The outcomes are along the last axis of p, and of the result; `shape` is the shape of the result
-    without it, by default p's.  Raises ShapeError for parameters that do not match, ArgumentError
-    (a ValueError) for a dtype that is not a float.
+    The outcomes are along the last axis of p, and of the result; `shape` is the shape of the
+    result, by default p's, and n broadcasts to it without its last axis.  Raises ShapeError for
+    parameters that do not match, ArgumentError (a ValueError) for a dtype that is not a float.
 
     >>> multinomial(key(0), 10, array([0.5, 0.5])).sum()
     Array(10., dtype=float32)
@@ -188,6 +190,6 @@ def multinomial(
     words, chances = one_key("multinomial", key), shape_of(p)
     if not chances:
         raise ShapeError("multinomial: axis -1 is out of bounds for array of dimension 0, p")
-    batch = chances[:-1] if shape is None else shape
-    batch = fit_shape("multinomial", batch, shape_of(n), chances[:-1])
-    return _multinomial(words, n, p, shape=batch, dtype=float_dtype("multinomial", dtype))
+    shape = fit_shape("multinomial", chances if shape is None else shape, chances)
+    fit_shape("multinomial", shape[:-1], shape_of(n))
+    return _multinomial(words, n, p, shape=shape, dtype=float_dtype("multinomial", dtype))

@@ -38,15 +38,14 @@ inf, nan = math.inf, math.nan
 
 
 class finfo:
-    """The limits of a float dtype, or of the parts of a complex one, as Python floats and ints.
+    """The limits of a float dtype, or of the parts of a complex one, as scalars of it and ints.
 
-    `dtype` may be an array; then its dtype is used.  Python floats are weakly typed: they do not
-    change the dtype of an array that they are combined with.
+    `dtype` may be an array; then its dtype is used.
 
     Raises ArgumentError for other dtypes.
 
-    >>> finfo("float32").eps
-    1.1920928955078125e-07
+    >>> print(finfo("float32").eps)
+    1.1920929e-07
     """
 
     _FLOATS: Final = (
@@ -57,14 +56,14 @@ class finfo:
         *("bits", "iexp", "machep", "maxexp", "minexp", "negep", "nexp", "nmant", "precision"),
     )
     dtype: DType
-    eps: float
-    epsneg: float
-    max: float
-    min: float
-    resolution: float
-    smallest_normal: float
-    smallest_subnormal: float
-    tiny: float
+    eps: np.floating[Any]
+    epsneg: np.floating[Any]
+    max: np.floating[Any]
+    min: np.floating[Any]
+    resolution: np.floating[Any]
+    smallest_normal: np.floating[Any]
+    smallest_subnormal: np.floating[Any]
+    tiny: np.floating[Any]
     bits: int
     iexp: int
     machep: int
@@ -83,7 +82,7 @@ class finfo:
         self._text = str(limits), repr(limits)
         self.dtype = requested
         for name in self._FLOATS:
-            setattr(self, name, float(getattr(limits, name)))
+            setattr(self, name, getattr(limits, name))
         for name in self._INTS:
             setattr(self, name, int(getattr(limits, name)))
 

@@ -24,22 +24,25 @@ from olympus_core.xla import Device
 def _sample_count(name: str, n: Any) -> Any:
     """Return a number of samples; raise ArgumentError for a sequence of them."""
     if isinstance(n, (list, tuple)):
-        raise ArgumentError(f"The n argument of {name} only takes an int, and got {n}")
-    return dimension(n)
+        raise ArgumentError(
+            f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}."
+        )
+    return n if isinstance(n, float) else dimension(n)
 
 
 def _frequencies(
-    name: str, n: int, first: int, count: int, d: Any, dtype: Any, device: Any
+    name: str, n: Any, first: Any, count: Any, d: Any, dtype: Any, device: Any
 ) -> Array:
-    size = dimension(n)
-    if size <= 0:
-        raise ArgumentError(f"{name} needs a window of one sample or more, and got {n}")
+    if isinstance(d, (list, tuple)):
+        raise ArgumentError(
+            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}."
+        )
     _, spacing = operand(name, d)
     if spacing.size != 1:
         raise ArgumentError(f"{name} needs a spacing of one value, and got {spacing.long_name()}")
     wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
     computed = dtypes.to_inexact(wanted)
-    step = reshape(asarray(d, dtype=computed), ()) * size
+    step = reshape(asarray(d, dtype=computed), ()) * n
     numbers = arange(count, dtype=computed) + first
     frequencies = convert(numbers / step, wanted)
     return placed(frequencies, device)
@@ -52,7 +55,7 @@ def fftfreq(
 
     Negative frequencies come last.  The dtype is `dtype`, the default float if that is None.
 
-    Raises ArgumentError for an empty window, or a spacing of more than one value.
+    Without samples the result is empty.  Raises ArgumentError for a spacing of more than one value.
 
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)

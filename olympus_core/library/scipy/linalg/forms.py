@@ -45,7 +45,7 @@ def _complex(a: Any) -> Any:
     return convert(a, dtypes.to_complex(get_aval(a).dtype))
 
 
-def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
+def schur(a: ArrayLike, output: str = "real") -> list[Array]:
     """Return T and Z of the Schur decomposition a = Z T Z^H of square matrices (..., n, n).
 
     output: "real" for blocks of 2 x 2 on the diagonal of T where a real matrix has complex
@@ -60,8 +60,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     if output not in ("real", "complex"):
         raise ArgumentError(f"expected 'output' to be 'real' or 'complex', and got {output!r}")
     a = _square("schur", a)
-    form, vectors = condensed.schur(_complex(a) if output == "complex" else a)
-    return form, vectors
+    return condensed.schur(_complex(a) if output == "complex" else a)
 
 
 def hessenberg(
