@@ -185,7 +185,9 @@ _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 #: the switches with names for values; the others, except the precision, are True or False
 _CHOICES: dict[str, tuple[str, ...]] = {
     "array_garbage_collection_guard": ("allow", "log", "fatal"),
-    "default_prng_impl": ("threefry2x32", "rbg", "unsafe_rbg"),
+    "default_prng_impl": (
+        *("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
+    ),
     "legacy_prng_key": ("allow", "warn", "error"),
     "transfer_guard_device_to_device": _GUARDS,
     "transfer_guard_device_to_host": _GUARDS,

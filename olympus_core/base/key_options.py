@@ -13,7 +13,7 @@ from olympus_core.base.errors import ArgumentError
 def default_prng_impl(new_val: str) -> contextlib.AbstractContextManager[None]:
     """Within the context, make random keys of this implementation if the call names none.
 
-    new_val: "threefry2x32", "rbg" or "unsafe_rbg"; ArgumentError (a ValueError) for another value.
+    new_val: an implementation of `random.key`; ArgumentError (a ValueError) for another value.
 
     >>> with default_prng_impl("rbg"):
     ...     random.key(0).dtype

@@ -278,7 +278,9 @@ def test_a_switch_is_the_threads_own(switch, name):
 # keys
 
 
-@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+@pytest.mark.parametrize(
+    "impl", ["threefry2x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32"]
+)
 def test_default_prng_impl_selects_the_keys_of_the_context(impl):
     def of(ox):
         with ox.default_prng_impl(impl):

@@ -2,7 +2,8 @@
 
 Keys of Threefry are arrays of words, of which the operations are primitives.  Keys of `rbg` and
 `unsafe_rbg` are `KeyArray`s of four words: bits come from `rng_bit_generator`.  `rbg` splits and
-folds as two keys of Threefry, and `unsafe_rbg` by bits of the generator.
+folds as two keys of Threefry, and `unsafe_rbg` by bits of the generator.  The other implementations
+have functions of words.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def key(
 ) -> KeyArray:
     """Return a typed key for an integer seed.
 
-    impl: "threefry2x32", the default outside of `default_prng_impl`, or "rbg" or "unsafe_rbg",
-    whose bits depend on the device.
+    impl: "threefry2x32", the default outside of `default_prng_impl`; "threefry4x32", "philox2x32"
+    or "philox4x32"; or "rbg" or "unsafe_rbg", whose bits depend on the device.
 
     Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
     OverflowError for one of more than 64 bits.
@@ -51,7 +51,8 @@ def key(
 def PRNGKey(seed: ArrayLike, *, impl: str | KeyDType | None = None) -> Array:
     """Return a raw key for an integer seed: uint32[2], the seed's high and low words.
 
-    impl: "threefry2x32", or "rbg" or "unsafe_rbg", whose keys are uint32[4].
+    impl: an implementation of `key`, by default "threefry2x32".  Keys of "rbg", "unsafe_rbg" and
+    "threefry4x32" are uint32[4], and those of "philox2x32" uint32[1].
 
     >>> PRNGKey(7)
     Array([0, 7], dtype=uint32)
@@ -102,7 +103,7 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
 
 
 def key_data(keys: KeyLike) -> Array:
-    """Return the words of keys: uint32, along a last axis of length 2, or 4 for `rbg`.
+    """Return the words of keys: uint32, along a last axis of length 2, or another for `rbg`.
 
     Keys of an implementation of `extend.random.define_prng_impl` have words of its shape.
 
@@ -124,8 +125,7 @@ def wrap_key_data(
 ) -> KeyArray:
     """Return typed keys with the given words, the inverse of `key_data`.
 
-    key_bits_array: uint32[..., 2], or uint32[..., 4] for the implementations "rbg" and
-    "unsafe_rbg".
+    key_bits_array: uint32[..., 2], or another number of words for some implementations.
 
     >>> wrap_key_data(np.array([0, 7], "uint32")).dtype
     key<fry>
@@ -168,7 +168,7 @@ def key_impl(keys: KeyLike) -> str | KeyDType:
     """
     check_raw_key("key_impl", keys)
     key_words("key_impl", keys)
-    if keys.__class__ is KeyArray and keys.dtype.functions is not None:
+    if keys.__class__ is KeyArray and keys.dtype.is_defined:
         dtype: KeyDType = keys.dtype
         return dtype
     return impl_of(keys)

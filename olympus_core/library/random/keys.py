@@ -2,7 +2,8 @@
 
 A key is a pair of uint32 words, or four of them for the implementations `rbg` and `unsafe_rbg`.
 It has two forms, and every function here returns the form that it gets: a *raw* key, an array of
-shape (2,) or (4,), and a *typed* one, a `KeyArray`.  Raw keys of four words belong to `rbg`.  A
+shape (2,) or (4,), and a *typed* one, a `KeyArray`.  Raw keys belong to the default implementation
+if they have its number of words, else to `threefry2x32` or, of four words, to `rbg`.  A
 KeyArray is a container of the raw words, so transformations, loops and containers accept it like
 any tree of arrays.  Functions that move elements (`library/structural.py`) apply to it as to an
 array; functions that compute raise an error.
@@ -72,17 +73,37 @@ class KeyFunctions(NamedTuple):
 
 
 class _Implementation(NamedTuple):
-    """An implementation of keys: its name in dtypes, and the functions that a user defines."""
+    """An implementation of keys: its name in dtypes, and its functions if it has no primitives."""
 
     tag: str
     key_shape: Shape
     functions: KeyFunctions | None = None
+    #: True if a user defined it: then it has no name that functions take
+    is_defined: bool = False
+
+
+def _of_hash(name: str, tag: str, size: int) -> _Implementation:
+    """Return the implementation by a hash of counters, whose module is imported at its use."""
+
+    def function(of: str) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            from olympus_core.library.random.counter_hashes import HASHES
+
+            return getattr(HASHES[name], of)(*args)
+
+        return call
+
+    functions = KeyFunctions((size,), *map(function, KeyFunctions._fields[1:]))
+    return _Implementation(tag, (size,), functions)
 
 
 _IMPLEMENTATIONS = {
     _IMPL: _Implementation("fry", (2,)),
     "rbg": _Implementation("rbg", (4,)),
     "unsafe_rbg": _Implementation("urbg", (4,)),
+    "threefry4x32": _of_hash("threefry4x32", "fry4", 4),
+    "philox2x32": _of_hash("philox2x32", "phx2", 1),
+    "philox4x32": _of_hash("philox4x32", "phx4", 2),
 }
 _counter = itertools.count()
 
@@ -108,13 +129,13 @@ _OPERATORS: Final = {
 
 
 class KeyDType:
-    """The dtype of a KeyArray: `key<fry>` of Threefry-2x32, `key<rbg>` or `key<urbg>`.
+    """The dtype of a KeyArray, such as `key<fry>` of Threefry-2x32, or `key<rbg>`.
 
-    `functions` are those of an implementation that a user defines.
+    `functions` are those of an implementation without primitives, as one that a user defines.
     """
 
     def __init__(self, impl: str = _IMPL) -> None:
-        tag, self.key_shape, self.functions = _IMPLEMENTATIONS[impl]
+        tag, self.key_shape, self.functions, self.is_defined = _IMPLEMENTATIONS[impl]
         self.type = dtypes.prng_key
         self.impl = impl
         self.name = f"key<{tag}>"
@@ -153,7 +174,7 @@ for _dtype in _DTYPES.values():
 def define_implementation(name: str, tag: str, functions: KeyFunctions) -> KeyDType:
     """Return the dtype of keys of a new implementation; `tag` is its name in the dtype."""
     impl = f"{name} {next(_counter)}"
-    _IMPLEMENTATIONS[impl] = _Implementation(tag, functions.key_shape, functions)
+    _IMPLEMENTATIONS[impl] = _Implementation(tag, functions.key_shape, functions, True)
     _DTYPES[impl] = dtype = KeyDType(impl)
     dtypes.register_name(dtype, dtype.name)
     return dtype
@@ -501,9 +522,10 @@ def key_words(name: str, keys: Any) -> Any:
             f"dtype={aval.dtype}, in {aval.long_name()}",
             hint="create a key with olympus.random.key",
         )
-    sizes = (keys.dtype.words,) if keys.__class__ is KeyArray else (2, 4)
+    typed = keys.__class__ is KeyArray
+    sizes = {keys.dtype.words} if typed else {2, 4, _DTYPES[state.default_prng_impl].words}
     if aval.shape[-1:] not in [(size,) for size in sizes]:
-        expected = " or ".join(map(str, sizes))
+        expected = " or ".join(map(str, sorted(sizes)))
         raise ShapeError(
             f"{name} got invalid PRNG key data: expected key_data.shape to end with a length of "
             f"{expected}; got shape={aval.shape}"
@@ -518,7 +540,7 @@ def one_key(name: str, key: Any) -> Any:
     """
     data = key.data if key.__class__ is KeyArray else key
     check_raw_key(name, key)
-    if getattr(data, "aval", None) is _ONE_KEY:
+    if getattr(data, "aval", None) is _ONE_KEY and impl_of(key) == _IMPL:
         return data
     shape = get_aval(key_words(name, key)).shape[:-1]
     if shape:
@@ -537,13 +559,18 @@ def check_raw_key(name: str, keys: Any) -> None:
 
 
 def impl_of(keys: Any) -> str:
-    """Return the implementation of typed keys, or of raw ones by the number of their words."""
+    """Return the implementation of typed keys, or of raw ones by the number of their words.
+
+    Raw keys are of the default implementation if they have as many words as its keys.
+    """
     if keys.__class__ is KeyArray:
         impl: str = keys.impl
         return impl
-    if get_aval(keys).shape[-1] == 2:
-        return _IMPL
-    return "unsafe_rbg" if state.default_prng_impl == "unsafe_rbg" else "rbg"
+    default = state.default_prng_impl
+    words = get_aval(keys).shape[-1]
+    if words == _DTYPES[default].words:
+        return default
+    return _IMPL if words == 2 else "rbg"
 
 
 def like(key: KeyLike, keys: Any) -> Array | KeyArray:
@@ -560,7 +587,7 @@ def implementation(impl: Any) -> str:
         return state.default_prng_impl
     if isinstance(impl, KeyDType):
         return impl.impl
-    named = {name: x for name, x in _IMPLEMENTATIONS.items() if x.functions is None}
+    named = {name: x for name, x in _IMPLEMENTATIONS.items() if not x.is_defined}
     for name, known in named.items():
         if impl in (name, known.tag):
             return name
