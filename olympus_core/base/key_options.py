@@ -41,14 +41,17 @@ def legacy_prng_key(new_val: str) -> contextlib.AbstractContextManager[None]:
     ...     random.uniform(random.PRNGKey(0))
     Traceback (most recent call last):
       ...
-    olympus.errors.ArgumentError: uniform: a legacy uint32 key array was passed as key, ...
+    olympus.errors.ArgumentError: Legacy uint32 key array passed as key to jax.random function, ...
     """
     return switched("legacy_prng_key", checked("legacy_prng_key", new_val))
 
 
 def refuse_raw_key(name: str) -> None:
     """Warn of a raw key or raise ArgumentError, by the level; `name` is the function's."""
-    message = f"{name}: a legacy uint32 key array was passed as key, and legacy_prng_key is "
+    message = (
+        f"Legacy uint32 key array passed as key to jax.random function, {name}, and "
+        "jax_legacy_prng_key is "
+    )
     hint = "create keys with olympus.random.key"
     if state.legacy_prng_key == "error":
         raise ArgumentError(f'{message}"error"', hint=hint)

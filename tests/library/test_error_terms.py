@@ -262,6 +262,18 @@ TERMS = [
         ValueError,
         r"requires cov.shape == \(..., n, n\) for n=2, but got cov.shape == \(3, 3\)",
     ),
+    (
+        "random.multivariate_normal(key, f(3), f(3))",
+        ValueError,
+        "multivariate_normal requires cov.ndim >= 2, got cov.ndim == 1",
+    ),
+    (
+        "random.normal(jnp.zeros(3, 'uint32'))",
+        TypeError,
+        r"JAX encountered invalid PRNG key data: expected key_data.shape to end with \(2,\)",
+    ),
+    ("random.normal(1)", TypeError, "JAX encountered invalid PRNG key data: expected key_data"),
+    ("random.permutation(key, 2.5)", TypeError, "must be an integer or at least 1-dimensional"),
     ("generators.stateful_rng(0).split(2).key()", ValueError, "cannot operate on split stateful"),
     (
         "generators.StatefulPRNG(0, 1)",
@@ -283,7 +295,7 @@ TERMS = [
     ("key[0]", IndexError, "Too many indices: array is 0-dimensional, but 1 were indexed"),
     ("key == 1", TypeError, "equal does not accept dtypes key<fry>, int32"),
     ("key & 1", TypeError, "bitwise_and does not accept dtypes key<fry>, int32"),
-    ("np.asarray(key)", TypeError, "array with PRNGKey dtype cannot be converted to a NumPy array"),
+    ("np.asarray(key)", TypeError, "cannot be converted to a NumPy array. Use jax.random"),
     (
         "random.randint(key, (3,), 0, 9, 'float32')",
         TypeError,

@@ -143,7 +143,7 @@ def _with_flat_words(bits: ArrayLike, key_shape: Shape) -> Array:
     shape = get_aval(bits).shape
     if shape[len(shape) - len(key_shape) :] != key_shape:
         raise ShapeError(
-            f"wrap_key_data got invalid PRNG key data: expected key_data.shape to end with "
+            "JAX encountered invalid PRNG key data: expected key_data.shape to end with "
             f"{key_shape}; got shape={shape}"
         )
     return reshape(bits, (*shape[: len(shape) - len(key_shape)], math.prod(key_shape)))

@@ -449,8 +449,8 @@ class KeyArray:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise DTypeError(
-            "JAX array with PRNGKey dtype cannot be converted to a NumPy array",
-            hint="olympus.random.key_data returns the words of keys",
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+            "jax.random.key_data(arr) if you wish to extract the underlying integer array.",
         )
 
     @property
@@ -506,6 +506,9 @@ KeyLike = ArrayLike | KeyArray
 _Key = TypeVar("_Key", bound=KeyLike)
 
 
+_KEY_TERM = "JAX encountered invalid PRNG key data: expected key_data"
+
+
 def key_words(name: str, keys: Any) -> Any:
     """Return the words of raw or typed keys; raise DTypeError or ShapeError for other values."""
     data = keys.data if keys.__class__ is KeyArray else keys
@@ -513,22 +516,24 @@ def key_words(name: str, keys: Any) -> Any:
         aval = get_aval(data)
     except DTypeError:
         raise DTypeError(
-            f"{name} got invalid PRNG key data: it needs a random key, and got {value_text(keys)}",
+            f"{_KEY_TERM} to have ndim, shape, and dtype attributes. Got {value_text(keys)} as the "
+            f"key of {name}",
             hint="create a key with olympus.random.key",
         ) from None
     if aval.dtype != UINT32:
         raise DTypeError(
-            f"{name} got invalid PRNG key data: expected key_data.dtype = uint32; got "
-            f"dtype={aval.dtype}, in {aval.long_name()}",
+            f"{_KEY_TERM}.dtype = uint32; got dtype={aval.dtype}, in {aval.long_name()} as the key "
+            f"of {name}",
             hint="create a key with olympus.random.key",
         )
     typed = keys.__class__ is KeyArray
     sizes = {keys.dtype.words} if typed else {2, 4, _DTYPES[state.default_prng_impl].words}
-    if aval.shape[-1:] not in [(size,) for size in sizes]:
-        expected = " or ".join(map(str, sorted(sizes)))
+    if not aval.shape:
+        raise ShapeError(f"{_KEY_TERM}.ndim >= 1; got ndim=0 as the key of {name}")
+    if aval.shape[-1] not in sizes:
+        expected = " or ".join([f"({size},)" for size in sorted(sizes)])
         raise ShapeError(
-            f"{name} got invalid PRNG key data: expected key_data.shape to end with a length of "
-            f"{expected}; got shape={aval.shape}"
+            f"{_KEY_TERM}.shape to end with {expected}; got shape={aval.shape} as the key of {name}"
         )
     return data
 

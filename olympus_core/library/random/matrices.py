@@ -113,7 +113,11 @@ def multivariate_normal(
     sizes, square = get_aval(mean).shape, get_aval(cov).shape
     if not sizes:
         raise ShapeError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
-    if len(square) < 2 or square[-2:] != (sizes[-1], sizes[-1]):
+    if len(square) < 2:
+        raise ShapeError(
+            f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(square)}"
+        )
+    if square[-2:] != (sizes[-1], sizes[-1]):
         raise ShapeError(
             "multivariate_normal requires cov.shape == (..., n, n) for "
             f"n={sizes[-1]}, but got cov.shape == {square}."

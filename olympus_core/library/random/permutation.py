@@ -90,7 +90,10 @@ def permutation(
     axis = one_axis("permutation", aval.ndim or 1, axis)
     if not aval.shape:
         if dtypes.kind(aval.dtype) not in "iu":
-            raise DTypeError(f"permutation needs an int or an array, and got {aval.long_name()}")
+            raise DTypeError(
+                "x must be an integer or at least 1-dimensional: permutation got "
+                f"{aval.long_name()}"
+            )
         return _shuffle(words, arange(_count(x)), axis=0)
     if independent or aval.ndim == 1:
         return _shuffle(words, asarray(x), axis=axis)
