@@ -165,9 +165,10 @@ def _complete(
         raise OptionError(f"{_invalid(what, invalid)} These are positional-only")
     known = {p.name for p in parameters} - unnamed
     if of.VAR_KEYWORD not in kinds and (invalid := names - known):
-        taken = ", ".join(sorted(known)) or "no arguments by name"
+        parameter_names = ", ".join(sorted(known)) or "no arguments by name"
         raise OptionError(
-            f"{_invalid(what, invalid)} Function does not take these args: it takes {taken}"
+            f"{_invalid(what, invalid)} Function does not take these args: it takes "
+            f"{parameter_names}"
         )
     all_nums = nums | {positional.index(n) for n in names if n in positional}
     all_names = names | {positional[n] for n in nums if n < count}

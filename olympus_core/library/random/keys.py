@@ -566,7 +566,7 @@ def check_raw_key(name: str, keys: Any) -> None:
 def impl_of(keys: Any) -> str:
     """Return the implementation of typed keys, or of raw ones by the number of their words.
 
-    Raw keys are of the default implementation if they have as many words as its keys.
+    Raw keys belong to the default implementation if they have as many words as its keys.
     """
     if keys.__class__ is KeyArray:
         impl: str = keys.impl
