@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import xla
 from olympus_core.base.avals import ShapedArray
+from olympus_core.control import call_shardings as of_call
 from olympus_core.ir.dce_cse import restrict
-from olympus_core.ir.olympuspr import Eqn, Olympuspr
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, call_shardings
 from olympus_core.ir.primitive import Batched, EagerOperation, Linear, MultipleResults, TangentSplit
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
+    BatchedProgram,
+    SplitProgram,
     batch_program,
     jvp_program,
     split_program,
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.raising.stablehlo_operation import StableHloOperation
+
+Mask = tuple[bool, ...]
 
 
 class ProgramCall(MultipleResults):
@@ -53,7 +58,7 @@ class ProgramCall(MultipleResults):
     ) -> tuple[list[Any], list[Any]]:
         program: Olympuspr = params["olympuspr"]
         nonzero = tuple(t is not None for t in tangents)
-        dual_program, has_tangent = jvp_program(program, nonzero, (False,) * len(program.outvars))
+        dual_program, has_tangent = self._dual(program, nonzero)
         nonzero_tangents = [t for t in tangents if t is not None]
         outs = self.bind(*primals, *nonzero_tangents, **(params | {"olympuspr": dual_program}))
         count = len(program.outvars)
@@ -71,7 +76,7 @@ class ProgramCall(MultipleResults):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, Linear) for x in operands)
         nonzero = tuple(c is not None for c in cotangent)
-        program, has_cotangent = transposed_program(params["olympuspr"], linear, nonzero)
+        program, has_cotangent = self._transposed(params["olympuspr"], linear, nonzero)
         values = [x for x, u in zip(operands, linear, strict=True) if not u]
         cotangents = [c for c in cotangent if c is not None]
         outs = iter(self.bind(*values, *cotangents, **(params | {"olympuspr": program})))
@@ -81,18 +86,38 @@ class ProgramCall(MultipleResults):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], tuple[int | None, ...]]:
-        program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims))
+        program, out_dims = self._batched(params["olympuspr"], batched, tuple(dims))
         return self.bind(*args, **(params | {"olympuspr": program})), out_dims
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
-        parts = split_program(params["olympuspr"], unknown)
+        parts = self._split(params["olympuspr"], unknown)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            return list(self.bind(*args, **(params | {"olympuspr": parts.known})))
+            program = parts.computing
+            outs = self.bind(*args, **(params | {"olympuspr": program})) if program.outvars else []
+            return parts.with_residuals(outs, args)
 
         count = sum(not u for u in parts.unknown_outs)
         unknown_params = params | {"olympuspr": parts.unknown}
         return TangentSplit(run, count, self, unknown_params, parts.unknown_outs)
+
+    # the transformations of the program
+
+    def _dual(self, program: Olympuspr, nonzero: Mask) -> tuple[Olympuspr, Mask]:
+        return jvp_program(program, nonzero, (False,) * len(program.outvars))
+
+    def _split(self, program: Olympuspr, unknown: Mask) -> SplitProgram:
+        return split_program(program, unknown)
+
+    def _transposed(
+        self, program: Olympuspr, linear: Mask, nonzero: Mask
+    ) -> tuple[Olympuspr, Mask]:
+        return transposed_program(program, linear, nonzero)
+
+    def _batched(
+        self, program: Olympuspr, batched: Batched, dims: tuple[int | None, ...]
+    ) -> BatchedProgram:
+        return batch_program(program, batched, dims)
 
 
 class InlineCall(ProgramCall):
@@ -132,6 +157,39 @@ class JitCall(ProgramCall):
         return EagerOperation(
             f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs
         )
+
+    # the shardings of the call are those of the transformed program
+
+    def _dual(self, program: Olympuspr, nonzero: Mask) -> tuple[Olympuspr, Mask]:
+        own = call_shardings.get(program)
+        if own is None:
+            return super()._dual(program, nonzero)
+        result, has_tangent = super()._dual(own.program, nonzero)
+        return of_call.dual(own, result, nonzero, has_tangent), has_tangent
+
+    def _split(self, program: Olympuspr, unknown: Mask) -> SplitProgram:
+        own = call_shardings.get(program)
+        if own is None:
+            return super()._split(program, unknown)
+        return of_call.split(own, super()._split(own.program, unknown), unknown)
+
+    def _transposed(
+        self, program: Olympuspr, linear: Mask, nonzero: Mask
+    ) -> tuple[Olympuspr, Mask]:
+        own = call_shardings.get(program)
+        if own is None:
+            return super()._transposed(program, linear, nonzero)
+        result, has_cotangent = super()._transposed(own.program, linear, nonzero)
+        return of_call.transposed(own, result, linear, nonzero, has_cotangent), has_cotangent
+
+    def _batched(
+        self, program: Olympuspr, batched: Batched, dims: tuple[int | None, ...]
+    ) -> BatchedProgram:
+        own = call_shardings.get(program)
+        if own is None:
+            return super()._batched(program, batched, dims)
+        result = super()._batched(own.program, batched, dims)
+        return result._replace(program=of_call.batched(own, result, batched, dims))
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         if operation.name == "stablehlo.composite":

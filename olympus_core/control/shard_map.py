@@ -292,27 +292,32 @@ class ShardMap(MultipleResults):
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         with self._naming(params):
             parts = split_program(params["olympuspr"], unknown)
-            residuals = parts.known.out_avals[len(parts.known.outvars) - parts.num_residuals :]
-            known_program = _with_rows(parts.known, parts.num_residuals)
-            unknown_program = _without_rows(parts.unknown, residuals)
+            residuals = parts.unknown.in_avals[: parts.num_residuals]
+            is_computed = [i is None for i in parts.forwarded]
+            known_program = _with_rows(parts.computing, sum(is_computed))
+            unknown_program = _without_rows(parts.unknown, residuals, is_computed)
         every = tuple(n for n in params["mesh"].axis_names if n in params["manual_axes"])
         unrecorded_axes = _unrecorded_axes(params) | unrecorded_axes_in_program(parts.known)
-        residual_specs = tuple(
-            _residual_spec(a, every, params["check_vma"], unrecorded_axes) for a in residuals
-        )
         ins, outs = params["in_specs"], params["out_specs"]
+        known_ins = _selected_specs(ins, tuple(not u for u in unknown))
+        residual_specs = tuple(
+            _residual_spec(a, every, params["check_vma"], unrecorded_axes) if i is None
+            else known_ins[i]
+            for a, i in zip(residuals, parts.forwarded, strict=True)
+        )  # fmt: skip
         count = sum(not u for u in parts.unknown_outs)
         known_params = params | {
             "olympuspr": known_program,
-            "in_specs": _selected_specs(ins, tuple(not u for u in unknown)),
+            "in_specs": known_ins,
             "out_specs": (
                 *_selected_specs(outs, tuple(not u for u in parts.unknown_outs)),
-                *residual_specs,
+                *_selected_specs(residual_specs, is_computed),
             ),
         }
 
         def run(args: Sequence[Any]) -> list[Any]:
-            return list(self.bind(*args, **known_params))
+            outs = self.bind(*args, **known_params) if known_program.outvars else []
+            return parts.with_residuals(outs, args)
 
         unknown_params = params | {
             "olympuspr": unknown_program,
@@ -387,17 +392,20 @@ def _row(x: Any) -> Any:
     return x if get_aval(x).shape else reshape(x, (1,))
 
 
-def _without_rows(program: Olympuspr, residuals: Sequence[ShapedArray]) -> Olympuspr:
-    """Return the program whose residuals have the leading dimension of `_with_rows`."""
+def _without_rows(
+    program: Olympuspr, residuals: Sequence[ShapedArray], is_computed: Sequence[bool]
+) -> Olympuspr:
+    """Return the program whose computed residuals have the leading dimension of `_with_rows`."""
     count = len(residuals)
+    has_row = [c and not a.shape for a, c in zip(residuals, is_computed, strict=True)]
 
     def scalars(*args: Any) -> list[Any]:
         residual_values = [
-            x if a.shape else reshape(x, ()) for x, a in zip(args, residuals, strict=False)
+            reshape(x, ()) if has else x for x, has in zip(args, has_row, strict=False)
         ]
         return evaluate(program, [*residual_values, *args[count:]])
 
-    rows = [a if a.shape else a.update(shape=(1,)) for a in residuals]
+    rows = [a.update(shape=(1,)) if h else a for a, h in zip(residuals, has_row, strict=True)]
     return staged(scalars, [*rows, *program.in_avals[count:]])
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.source import Source
-from olympus_core.ir.olympuspr import Eqn, JaxProgram, Olympuspr, Var
+from olympus_core.ir.olympuspr import UNSPECIFIED, Eqn, JaxProgram, Olympuspr, Var, unconstrained
 from olympus_core.ir.primitive import op
 
 
@@ -83,8 +83,11 @@ def _symbolic(owner: Any) -> bool:
 
 def _requested(eqn: Eqn) -> dict[str, Any]:
     """Return the options of a call of a `jit` that were requested."""
-    shown = {k: eqn.params.get(k, ()) for k in ("donated_invars", "keep_unused")}
-    return {k: v for k, v in shown.items() if v and v != (False,) * len(eqn.inputs)}
+    options = ("donated_invars", "in_shardings", "keep_unused", "out_shardings")
+    shown = {k: eqn.params.get(k, ()) for k in options}
+    none = False, UNSPECIFIED
+    shown = {k: v for k, v in shown.items() if v and (v is True or any(x not in none for x in v))}
+    return {"jaxpr": unconstrained(eqn.params["olympuspr"]), **shown}
 
 
 def _last_axis(eqn: Eqn) -> dict[str, Any]:

@@ -20,7 +20,15 @@ from olympus_core.base import dtypes
 from olympus_core.base.source import Source
 from olympus_core.ir.jax_forms import printed_name, printed_params
 from olympus_core.ir.layout import Break, Doc, Group, Nest, Noted, laid_out, separated
-from olympus_core.ir.olympuspr import Atom, Eqn, JaxProgram, Literal, Olympuspr, Var
+from olympus_core.ir.olympuspr import (
+    Atom,
+    Eqn,
+    JaxProgram,
+    Literal,
+    Olympuspr,
+    Var,
+    unconstrained,
+)
 
 #: a nested program of more equations is printed before the others
 _MOST_NESTED = 10
@@ -109,8 +117,8 @@ class _Text:
         place = source_summary(eqn.source) if self.source_info else None
         scope = f"[{eqn.source.scope}]" if self.name_stack else None
         outs = self.binders(eqn.outputs)
-        called = eqn.params.get("olympuspr")
-        if eqn.primitive.name == "jit" and called is not None and called not in self.shared:
+        called = eqn.params.get("olympuspr") if eqn.primitive.name == "jit" else None
+        if called is not None and (called := unconstrained(called)) not in self.shared:
             self.suggest(called.invars, eqn.inputs)
             self.suggest(called.outvars, eqn.outputs)
         params = [[f"{k}=", self.value(v)] for k, v in printed_params(eqn)]

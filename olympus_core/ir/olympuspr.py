@@ -242,7 +242,7 @@ class ProgramParams(dict[str, Any]):
         own = _own_name(name)
         if own != name:
             value = self[own]
-            return value.jaxpr if isinstance(value, Olympuspr) else value
+            return unconstrained(value).jaxpr if isinstance(value, Olympuspr) else value
         if name in _OF_CALLS and self.keys() <= _CALL_KEYS:
             return _OF_CALLS[name](self)
         raise KeyError(name)
@@ -273,8 +273,12 @@ class Unspecified:
 UNSPECIFIED = Unspecified()
 
 
-def _shardings(requested: str, count: int, params: ProgramParams) -> tuple[Any, ...]:
-    shardings = dict.get(params, requested, ()) or (None,) * count
+def _shardings(requested: str, is_ins: bool, params: ProgramParams) -> tuple[Any, ...]:
+    program = params["olympuspr"]
+    own = call_shardings.get(program)
+    called = () if own is None else own.ins if is_ins else own.outs
+    none = (None,) * len(program.invars if is_ins else program.outvars)
+    shardings = dict.get(params, requested, ()) or called or none
     return tuple(UNSPECIFIED if s is None else s for s in shardings)
 
 
@@ -289,11 +293,11 @@ _OF_CALLS: dict[str, Callable[[ProgramParams], Any]] = {
         i in p.requested.get("donated", ()) for i in range(len(p["olympuspr"].invars))
     ),
     "in_layouts": lambda p: (None,) * len(p["olympuspr"].invars),
-    "in_shardings": lambda p: _shardings("in_shardings", len(p["olympuspr"].invars), p),
+    "in_shardings": lambda p: _shardings("in_shardings", True, p),
     "inline": lambda p: False,
     "keep_unused": lambda p: bool(p.requested.get("keep_unused")),
     "out_layouts": lambda p: (None,) * len(p["olympuspr"].outvars),
-    "out_shardings": lambda p: _shardings("out_shardings", len(p["olympuspr"].outvars), p),
+    "out_shardings": lambda p: _shardings("out_shardings", False, p),
 }
 
 
@@ -400,6 +404,24 @@ class DebugInfo(NamedTuple):
         """The file of the function, if it is known."""
         _, _, place = self.func_src_info.partition(" at ")
         return place.rpartition(":")[0] or None
+
+
+class CallShardings(NamedTuple):
+    """The shardings of the inputs and results of a call, and its program without them."""
+
+    program: Olympuspr
+    ins: tuple[Any, ...]
+    outs: tuple[Any, ...]
+
+
+#: the shardings of calls, by their programs, in which these are constraints
+call_shardings: weakref.WeakKeyDictionary[Olympuspr, CallShardings] = weakref.WeakKeyDictionary()
+
+
+def unconstrained(program: Olympuspr) -> Olympuspr:
+    """Return the program of a call without constraints for its shardings."""
+    own = call_shardings.get(program)
+    return program if own is None else own.program
 
 
 class JaxProgram(Olympuspr):

@@ -15,8 +15,10 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, ShardingError, TransformError, UsageError
 from olympus_core.control.call import jit_p
+from olympus_core.control.call_shardings import constrained
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import ProgramParams
 from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.jit.reference_calling import VALUES
 from olympus_core.placement.layout import Format, Layout, array_format, as_sharding, order_of
@@ -26,7 +28,6 @@ from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
 )
-from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.transforms import data, references
 from olympus_core.transforms.data import is_float0
 
@@ -128,9 +129,9 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 raise self._placed_apart(error, arguments, len(consts)) from None
             results = [*map(_in_memory, results, outs)]
         else:
-            inputs = [*consts, *map(_constrained, leaves, ins)]
-            values = trace.current_trace().process(jit_p, inputs, call.params)
-            results = [*map(_constrained, values, outs)]
+            params = ProgramParams.of(call.params)
+            params["olympuspr"] = constrained(program, (None,) * len(consts) + ins, outs)
+            results = trace.current_trace().process(jit_p, [*consts, *leaves], params)
         result: _R = call.out_tree.unflatten(results)
         return result
 
@@ -307,9 +308,3 @@ def _in_memory(x: Any, sharding: Sharding | None) -> Any:
     if sharding is None or sharding.memory_kind == x.sharding.memory_kind:
         return x
     return put_on(x, x.sharding.with_memory_kind(sharding.memory_kind))
-
-
-def _constrained(x: Any, sharding: Sharding | None) -> Any:
-    if sharding is None:
-        return x
-    return sharding_constraint_p.bind(x, sharding=sharding.with_layout(None))

@@ -16,7 +16,7 @@ from olympus_core.base.context import state
 from olympus_core.base.errors import InternalError
 from olympus_core.base.source import Source
 from olympus_core.ir import trace
-from olympus_core.ir.olympuspr import Eqn, Olympuspr
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import Batched
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.constant import ArrayConstant, constant_p
@@ -133,13 +133,23 @@ class SplitProgram(NamedTuple):
     """A program in two parts.
 
     `known` maps the known inputs to the known results and the residuals; `unknown` maps the
-    residuals and the unknown inputs to the unknown results.
+    residuals and the unknown inputs to the unknown results.  `computing` is `known` without the
+    residuals that are known inputs, whose positions `forwarded` has, and None for the others.
     """
 
     known: Olympuspr
     unknown: Olympuspr
     unknown_outs: tuple[bool, ...]
     num_residuals: int
+    computing: Olympuspr
+    forwarded: tuple[int | None, ...]
+
+    def with_residuals(self, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """Return the results of `known`, from those of `computing` and the known operands."""
+        rest = iter(outs)
+        count = len(self.known.outvars) - self.num_residuals
+        known = [next(rest) for _ in range(count)]
+        return [*known, *[next(rest) if i is None else args[i] for i in self.forwarded]]
 
 
 class _KnownTrace(StagingTrace):
@@ -182,10 +192,23 @@ def split_program(
     unknown_part = unknown_trace.program([x for x, u in zip(outs, is_unknown, strict=True) if u])
     residuals = unknown_part.consts
     known_outs = [x for x, u in zip(outs, is_unknown, strict=True) if not u]
-    known_part = known_trace.program([*known_outs, *residuals])
+    known_part = closed(known_trace.program([*known_outs, *residuals]))
     known_trace.alive = unknown_trace.alive = False
+    places = {v: i for i, v in enumerate(known_part.invars)}
+    forwarded = tuple(
+        [
+            places.get(x) if isinstance(x, Var) else None
+            for x in known_part.outvars[len(known_outs) :]
+        ]
+    )
+    computing = known_part
+    if any(i is not None for i in forwarded):
+        every = (*[None] * len(known_outs), *forwarded)
+        outvars = [x for x, i in zip(known_part.outvars, every, strict=True) if i is None]
+        computing = known_part.replace(outvars=tuple(outvars))
+    unknown_program = hoist_consts(unknown_part)[0]
     return SplitProgram(
-        closed(known_part), hoist_consts(unknown_part)[0], is_unknown, len(residuals)
+        known_part, unknown_program, is_unknown, len(residuals), computing, forwarded
     )
 
 

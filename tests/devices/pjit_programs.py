@@ -223,3 +223,43 @@ plain("exchanged donations", exchanged)
 plain("compiled for another device", lambda p: p.m.jit(abs).lower(host(2)).compile()(
     p.m.device_put(host(2), p.m.devices()[1])),
     "Computation was compiled for input shardings that disagree with")  # fmt: skip
+
+
+def between(p: Any) -> Any:
+    """Return a `jit` from rows of one split to rows of another."""
+    return p.m.jit(p.np.sin, in_shardings=named(p, "x"), out_shardings=named(p, "y"))
+
+
+def equations(p: Any, fun: Callable[..., Any], *shape: int) -> Any:
+    return p.m.make_jaxpr(fun)(host(*shape)).jaxpr.eqns
+
+
+def requested(p: Any, fun: Callable[..., Any], *shape: int) -> list[Any]:
+    """Return the shardings of the calls in a function."""
+    calls = [e for e in equations(p, fun, *shape) if e.primitive.name == "jit"]
+    return [[str(e.params[k]) for k in ("in_shardings", "out_shardings")] for e in calls]
+
+
+def constraints_in(p: Any, fun: Callable[..., Any], *shape: int) -> list[int]:
+    """Return the number of constraints in each function of the module of a program."""
+    functions = p.m.jit(fun).lower(host(*shape)).as_text().split("func.func ")[1:]
+    return [text.count("sdy.sharding_constraint") for text in functions]
+
+
+def of_mapped(p: Any) -> list[list[int]]:
+    """Return the numbers of operands and results of the maps of a gradient."""
+    mesh = p.mesh(("Auto", "Auto"))
+    square = p.m.shard_map(lambda x: x * x, mesh=mesh, in_specs=p.P("x"), out_specs=p.P("x"))
+    eqns = equations(p, p.m.grad(lambda x: square(x).sum()), 8)
+    return [[len(e.invars), len(e.outvars)] for e in eqns if e.primitive.name == "shard_map"]
+
+
+plain("the equation of a call", lambda p: str(p.m.make_jaxpr(between(p))(host(8))))
+plain("shardings of a call", lambda p: requested(p, lambda x: between(p)(x), 8))
+plain("shardings of a gradient", lambda p: requested(
+    p, p.m.grad(lambda x: between(p)(x).sum()), 8))  # fmt: skip
+plain("shardings of a batch", lambda p: requested(p, p.m.vmap(between(p)), 3, 8))
+plain("constraints in a callee", lambda p: constraints_in(p, lambda x: between(p)(x) * 2, 8))
+plain("values of a call in a loop", lambda p: p.m.jit(lambda x: p.lax.fori_loop(
+    0, 2, lambda _, c: between(p)(c), x))(host(8)))  # fmt: skip
+plain("operands as residuals", of_mapped)
