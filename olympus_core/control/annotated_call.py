@@ -60,27 +60,7 @@ class ComputeOn(AnnotatedCall):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         outs = super().lower(ctx, *operands, **params)
-        types = map(mlir.tensor_type, ctx.avals_out)
-        return [_on_device(x, kind) for x, kind in zip(outs, types, strict=True)]
-
-
-def _on_device(value: Any, kind: Any) -> Any:
-    """Emit the request to have a value in the memory of the device."""
-    placement = mlir.ir.DictAttr.get(
-        {"_xla_buffer_placement": mlir.string_attr("device")}, mlir.context()
-    )
-    extra = {"mhlo.frontend_attributes": placement, "backend_config": mlir.string_attr("")}
-    call = mlir.op(
-        "stablehlo.custom_call",
-        [kind],
-        [value],
-        {
-            "call_target_name": mlir.string_attr("annotate_device_placement"),
-            "has_side_effect": mlir.bool_attr(True),
-            **extra,
-        },
-    )
-    return call.results[0]
+        return [mlir.in_memory(x, "device") for x in outs]
 
 
 class FusedCall(ProgramCall):

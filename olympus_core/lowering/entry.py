@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import MeshTable
 from olympus_core.placement.layout import Layout, layout_mode
 from olympus_core.placement.mesh import AnyMesh
-from olympus_core.placement.sharding import Sharding
+from olympus_core.placement.sharding import DEVICE, PINNED_HOST, Sharding
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -91,6 +92,12 @@ def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: 
     arguments = []
     ins = _attributes(entry.in_shardings, program.in_avals, meshes)
     outs = _attributes(entry.out_shardings, program.out_avals, meshes)
+    in_kinds, out_kinds = _memory_kinds(entry, program)
+    if any(kind not in (None, DEVICE) for kind in (*in_kinds, *out_kinds)):
+        for row, kind in zip([*ins, *outs], [*in_kinds, *out_kinds], strict=True):
+            if kind is not None:
+                row["mhlo.memory_kind"] = mlir.string_attr(kind)
+        _place_results(function, entry)
     for i, sharding in _padded(entry.arg_shardings, program.invars):
         attributes = _sharded(sharding) | ins[i]
         if i in entry.aliases:
@@ -135,6 +142,32 @@ def _attributes(
             mode = "auto" if layout is Layout.AUTO else layout_mode(layout.major_to_minor)
             row["mhlo.layout_mode"] = mlir.string_attr(mode)
     return rows
+
+
+def _memory_kinds(
+    entry: EntryAttributes, program: Olympuspr
+) -> tuple[list[str | None], list[str | None]]:
+    """Return the memories of arguments, None for one that is not known, and those of results."""
+    ins, outs = (
+        [
+            s.memory_kind if s is not None else PINNED_HOST if a.on_host else None
+            for a, s in zip_longest(avals, shardings)
+        ]
+        for avals, shardings in (
+            (program.in_avals, entry.in_shardings),
+            (program.out_avals, entry.out_shardings),
+        )
+    )
+    return ins, [kind or DEVICE for kind in outs]
+
+
+def _place_results(function: Any, entry: EntryAttributes) -> None:
+    """Emit the request to have results in the memories of their shardings, if not the device's."""
+    returned = function.regions[0].blocks[0].operations[-1]
+    with mlir.ir.InsertionPoint(returned):
+        for i, sharding in enumerate(entry.out_shardings):
+            if sharding is not None and sharding.memory_kind != DEVICE:
+                returned.operands[i] = mlir.in_memory(returned.operands[i], sharding.memory_kind)
 
 
 def _sharded(sharding: str | None) -> dict[str, ir.Attribute]:

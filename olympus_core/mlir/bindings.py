@@ -371,6 +371,19 @@ def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) ->
     )
 
 
+def in_memory(value: ir.Value, kind: str) -> ir.Value:
+    """Emit the request to have a value in the memory `kind`, such as "pinned_host"."""
+    placement = ir.DictAttr.get({"_xla_buffer_placement": string_attr(kind)}, context())
+    attributes = {
+        "call_target_name": string_attr("annotate_device_placement"),
+        "has_side_effect": bool_attr(True),
+        "mhlo.frontend_attributes": placement,
+        "backend_config": string_attr(""),
+    }
+    result: ir.Value = op("stablehlo.custom_call", [value.type], [value], attributes).results[0]
+    return result
+
+
 def portable(module: ir.Module, version: str | None = None) -> bytes:
     """Return the module as a portable StableHLO artifact: bytecode for other versions of XLA.
 

@@ -38,7 +38,8 @@ class Tiling(NamedTuple):
     places: tuple[tuple[int, ...], ...]
 
 
-_MEMORIES = ("device", "pinned_host", "unpinned_host")
+DEVICE, PINNED_HOST = "device", "pinned_host"
+_MEMORIES = (DEVICE, PINNED_HOST, "unpinned_host")
 
 
 class MemorySpace(enum.Enum):
@@ -282,6 +283,10 @@ class SingleDeviceSharding(Sharding):
     @property
     def devices(self) -> tuple[Any, ...]:
         return (self.device,)
+
+    @property
+    def _device(self) -> Any:
+        return self.device
 
     def tiling(self, ndim: int) -> Tiling:
         return Tiling((1,) * ndim, ((0,) * ndim,))

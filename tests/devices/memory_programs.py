@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -176,3 +177,19 @@ row("parts on several devices", lambda p: assembled(p, [put(p, "x")] * 8),
     r"input arrays must have one shard each. An argument array had 8 shard\(s\)")  # fmt: skip
 row("unknown axis", lambda p: named(p, "z"),
     r"Resource axis: z of P\('z',\) is not found in mesh: \('x', 'y'\)")  # fmt: skip
+
+
+def memories(p: Any, fun: Callable[[Any], Any], x: Any, **options: Any) -> list[Any]:
+    """Return the memories in the module of a program, and the number of requests for one."""
+    text = p.m.jit(fun, **options).lower(x).as_text()
+    kinds = re.findall(r'mhlo.memory_kind = "(\w+)"', text)
+    return [kinds, text.count("annotate_device_placement")]
+
+
+row("memory of a result in text", lambda p: memories(
+    p, lambda x: x * 2, host(8), out_shardings=in_memory(p, "pinned_host")))  # fmt: skip
+row("memory of an argument in text", lambda p: memories(
+    p, lambda x: x, host(8), in_shardings=in_memory(p, "pinned_host")))  # fmt: skip
+row("memory of a moved value in text", lambda p: memories(p, lambda x: moved(p, x), put(p, "x")))
+row("memory of the device in text", lambda p: memories(p, lambda x: x * 2, put(p, "x")))
+row("memory of a placed array in text", lambda p: memories(p, lambda x: x, on_host(p, 8)))
