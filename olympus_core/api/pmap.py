@@ -14,13 +14,13 @@ from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import OptionError, ShardingError, TransformError, UsageError
 from olympus_core.base.source import function_name, look_like
+from olympus_core.ir.primitive import op
 from olympus_core.jit.calling import JitOptions
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.shard_map import shard_map
 from olympus_core.placement.mesh import Mesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import NamedSharding
-from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.stages.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of
 
@@ -28,14 +28,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class _Unnamed:
-    """The name of an axis without a name of the user."""
-
-    def __repr__(self) -> str:
-        return "'_internal_pmap_axis_name'"
-
-
-_UNNAMED = _Unnamed()
+#: the name of an axis without a name of the user
+_UNNAMED = "_internal_pmap_axis_name"
 #: the last axis that an array of NumPy may have
 _MAX_AXES = 63
 
@@ -237,15 +231,16 @@ def _without(x: Any, axis: int | None) -> Any:
     """Return the only value along the mapped axis."""
     if axis is None:
         return x
-    shape = get_aval(x).shape
-    return reshape(x, (*shape[:axis], *shape[axis + 1 :]))
+    return op.squeeze(x, dimensions=(axis,))
 
 
 def _with(x: Any, axis: int | None) -> Any:
     if axis is None:
         return x
     shape = get_aval(x).shape
-    return reshape(x, (*shape[:axis], 1, *shape[axis:]))
+    places = tuple(d + (d >= axis) for d in range(len(shape)))
+    longer = (*shape[:axis], 1, *shape[axis:])
+    return op.broadcast_in_dim(x, shape=longer, broadcast_dimensions=places)
 
 
 def _check_backend(backend: Any, devices: Sequence[Any] | None) -> None:

@@ -322,6 +322,10 @@ class DeviceArray(Array):
                 f"an array is exported in host memory, {self.__dlpack_device__()}, and dl_device "
                 f"is {tuple(dl_device)}"
             )
+        self._check_exchanged(
+            "to_dlpack can only pack a dlpack tensor from an array on a singular device, but an "
+            "array with a Sharding over {count} devices was provided."
+        )
         value = self.numpy()
         if max_version is not None and max_version[0] >= 1 and value.dtype.char in _EXCHANGED:
             return value.__dlpack__(max_version=max_version, copy=copy)
@@ -332,7 +336,11 @@ class DeviceArray(Array):
         return self.buffer
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        self._check_exchanged("__dlpack__ only supported for unsharded arrays.")
         return (1, 0)
+
+    def _check_exchanged(self, refusal: str) -> None:
+        """Raise ExchangeError for an array on several devices; `refusal` may have their number."""
 
 
 def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:

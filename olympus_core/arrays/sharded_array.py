@@ -27,6 +27,7 @@ from olympus_core.base.avals import (
 from olympus_core.base.errors import (
     ArgumentError,
     DTypeError,
+    ExchangeError,
     OlympusError,
     ShardingError,
 )
@@ -176,6 +177,10 @@ class ShardedArray(DeviceArray):
             return super()._rows()
         whole = sharding.update(spec=())
         return (put_on(value, whole) for value in self.numpy())
+
+    def _check_exchanged(self, refusal: str) -> None:
+        if (count := self._sharding.num_devices) > 1:
+            raise ExchangeError(refusal.format(count=count))
 
     def _exchanged(self) -> xla.Buffer:
         return put_array(self.numpy(), self.plain_aval.without_sharding()).buffer
@@ -449,9 +454,8 @@ def _dtypes_error(caller: str, kinds: Any) -> ShardingError:
 def _check_part(caller: str, index: Index, part: Any, expected_shape: tuple[int, ...]) -> None:
     if part.shape != expected_shape:
         raise ShardingError(
-            f"{caller}: the part {index} must have the shape {expected_shape}, and has "
-            f"{part.shape} (Expected shard shape {expected_shape} doesn't match the single device "
-            f"array shape {part.shape})"
+            f"{caller}: the part {index} has another shape: Expected shard shape {expected_shape} "
+            f"doesn't match the single device array shape {part.shape}"
         )
 
 

@@ -434,7 +434,7 @@ class ShapeDtypeStruct(metaclass=_Description):
                 f"{sharding!s:.80} of type {type(sharding)}: ShapeDtypeStruct needs it, or None"
             )
         if sharding is not None:
-            sharding.check_shape(self.shape, "a ShapeDtypeStruct")
+            sharding.check_compatible_aval(self.shape)
         self._layout = None if sharding is None else sharding.layout
         self.sharding = sharding if self._layout is None else sharding.with_layout(None)
 

@@ -6,6 +6,8 @@ call has failed.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -43,7 +45,7 @@ def with_argument_names(error: ShardingError, function: str, names: Sequence[str
     Other errors are returned as they are.
     """
     text = str(error)
-    if not text.startswith("Received incompatible devices"):
+    if not text.startswith(("Received incompatible devices", "Computation was compiled for")):
         return error
 
     def named(found: re.Match[str]) -> str:
@@ -90,3 +92,16 @@ def _deleted(
         deleted[0][1],
         hint="pass the result of the call that it was donated to, or donate a copy: x.copy()",
     )
+
+
+def container_hint(x: Any) -> str | None:
+    """Return a hint to make a container of arrays from an object that is not an array."""
+    if inspect.iscoroutine(x):
+        x.close()  # otherwise Python warns that it is never awaited
+        return "an async function cannot be staged: write it with `def`"
+    name = type(x).__name__
+    if dataclasses.is_dataclass(x):
+        return f"olympus.tree_util.register_dataclass({name}) makes {name} a container"
+    if hasattr(x, "__dict__") and type(x).__module__ != "builtins":
+        return f"olympus.tree_util.register_pytree_node({name}, ...) makes {name} a container"
+    return None

@@ -262,13 +262,13 @@ class ShardedProgram:
         if own is None or is_here:
             return put_on(x, needed)
         if own is not needed and not own.is_equivalent_to(needed, x.aval.ndim):
-            has, needs = own.spoken(), needed.spoken()
+            has, needs = str(own), str(needed)
             if devices_of(own) != devices_of(needed):
                 has, needs = f"{has} {_where(own)}", f"{needs} {_where(needed)}"
             raise ShardingError(
-                f"argument {i + 1}, {x.aval.long_name()}, has {has}, and the program was compiled "
-                f"for {needs}: Computation was compiled for input shardings that disagree with the "
-                "shardings of arguments passed to it",
+                "Computation was compiled for input shardings that disagree with the shardings of "
+                f"arguments passed to it. The first one is argument {i + 1} with shape "
+                f"{x.aval.long_name()}:\n  Passed sharding: {has}\n  Required sharding: {needs}",
                 hint="put it there with device_put",
             )
         if own.layout is None and needed.layout is None:

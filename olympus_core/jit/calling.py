@@ -6,7 +6,6 @@ binds it as one `jit` equation, which the current trace runs, records or transfo
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import logging
@@ -35,7 +34,11 @@ from olympus_core.base.errors import (
 from olympus_core.base.permissions import check_tracing
 from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
-from olympus_core.execution.argument_errors import named_error, with_argument_names
+from olympus_core.execution.argument_errors import (
+    container_hint,
+    named_error,
+    with_argument_names,
+)
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, ProgramParams, Var, exact
@@ -263,6 +266,7 @@ class StagedFunction(Generic[_P, _R]):
         self._calls = _programs_of(fun, options)
         self._traced: dict[Any, Program] = {}  # the programs of stages that no call has used
         self._referenced: dict[Any, ReferenceProgram | None] = {}
+        self._freed: dict[Olympuspr, list[Any]] = {}  # constants without devices, by program
         _staged.add(self)
 
     @overload
@@ -314,14 +318,18 @@ class StagedFunction(Generic[_P, _R]):
 
     def _processed(self, consts: Sequence[Any], leaves: Sequence[Any], params: Any) -> Any:
         """Return the results of a call, with constants on the devices of the arguments."""
-        process = state.trace.process
+        process, program = state.trace.process, params["olympuspr"]
+        if consts and program in self._freed:
+            return process(jit_p, [*self._freed[program], *leaves], params)
         try:
             return process(jit_p, [*consts, *leaves], params)
         except ShardingError:
             if all(committed_sharding(x) is None for x in consts):
                 raise
         freed = [x if committed_sharding(x) is None else x.numpy() for x in consts]
-        return process(jit_p, [*freed, *leaves], params)
+        results = process(jit_p, [*freed, *leaves], params)
+        self._freed[program] = freed
+        return results
 
     def referenced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -474,6 +482,7 @@ class StagedFunction(Generic[_P, _R]):
         self._calls.clear()
         self._traced.clear()
         self._referenced.clear()
+        self._freed.clear()
 
     def _cache_size(self) -> int:
         """Return the number of kinds of arguments of eager calls: of types and shardings."""
@@ -534,7 +543,7 @@ class StagedFunction(Generic[_P, _R]):
                     f"function '{self.name}' traced for jit returned a value of type "
                     f"{type(x)}{where}, which is not a valid JAX type: a staged function "
                     "returns arrays, scalars and containers of these",
-                    hint=_container_hint(x),
+                    hint=container_hint(x),
                 ) from None
 
     def _not_an_array(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SignatureError:
@@ -547,7 +556,7 @@ class StagedFunction(Generic[_P, _R]):
                     f"Error interpreting argument to '{self.name}' as an abstract array. The "
                     f"problematic value is of type {type(x)} and was passed to the function at "
                     f"path {where}: {x!r:.80}",
-                    hint=_container_hint(x)
+                    hint=container_hint(x)
                     or "pass an array or a scalar, or mark the argument with static_argnames",
                 )
         raise AssertionError("every argument is an array")
@@ -599,16 +608,3 @@ class StagedFunction(Generic[_P, _R]):
                     hint="pass a tuple for a list, or a frozen dataclass for a dict",
                 )
         raise AssertionError("every static argument is hashable")
-
-
-def _container_hint(x: Any) -> str | None:
-    """Return a hint to make a container of arrays from an object that is not an array."""
-    if inspect.iscoroutine(x):
-        x.close()  # otherwise Python warns that it is never awaited
-        return "an async function cannot be staged: write it with `def`"
-    name = type(x).__name__
-    if dataclasses.is_dataclass(x):
-        return f"olympus.tree_util.register_dataclass({name}) makes {name} a container"
-    if hasattr(x, "__dict__") and type(x).__module__ != "builtins":
-        return f"olympus.tree_util.register_pytree_node({name}, ...) makes {name} a container"
-    return None

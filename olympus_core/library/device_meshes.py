@@ -63,16 +63,22 @@ def create_hybrid_device_mesh(
     slice (`slice_index`), or of a process if `process_is_granule`. The axis i of the result has
     mesh_shape[i] * dcn_mesh_shape[i] devices.
 
-    Raises ShardingError if the number of groups is not the size of `dcn_mesh_shape`.
+    Raises ShardingError if the number of groups is not the size of `dcn_mesh_shape`, and for
+    devices without slices.
 
-    >>> create_hybrid_device_mesh((1, 1), (1, 1), devices()[:1]).shape
+    >>> create_hybrid_device_mesh((1, 1), (1, 1), devices()[:1], process_is_granule=True).shape
     (1, 1)
     """
     every = list(local_devices() if devices is None else devices)
     attribute = "process_index" if process_is_granule else "slice_index"
     groups: dict[Any, list[Any]] = {}
     for device in every:
-        groups.setdefault(getattr(device, attribute, 0), []).append(device)
+        if not hasattr(device, attribute):
+            raise ShardingError(
+                f"Device {device} does not have attribute {attribute}. See `process_is_granule` "
+                "option"
+            )
+        groups.setdefault(getattr(device, attribute), []).append(device)
     keys = sorted(groups) if should_sort_granules_by_key else list(groups)
     if math.prod(dcn_mesh_shape) != len(keys):
         raise ShardingError(

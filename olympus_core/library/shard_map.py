@@ -167,8 +167,9 @@ def smap(
         leaves = [] if axes is Infer else tree.leaves(axes)
         if not is_valid or any(not isinstance(axis, int) for axis in leaves):
             raise ArgumentError(
-                f"smap {what} must be an int, None, jax.sharding.Infer, or a tuple of entries for "
-                f"the arguments, and is {axes!r:.60}"
+                f"smap {what} must be an int, None, jax.sharding.Infer, or a tuple of entries "
+                "corresponding to the positional arguments passed to the function, but got "
+                f"{axes!r:.60}"
             )
 
     def spec(axis: int | None) -> PartitionSpec:
@@ -230,7 +231,9 @@ def _mapped(
 
     @functools.wraps(f)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        mapping = early or _checked(current_mesh(), *options)
+        mapping = early
+        if mapping is None or trace.manual_axes() or context_mesh() is not None:
+            mapping = _checked(current_mesh() if mesh is None else mesh, *options)
         if kwargs:
             raise ArgumentError(
                 f"shard_map of '{function_name(f)}' takes its arguments by position, and got "
@@ -494,10 +497,10 @@ def _check_spec(
         own = _own_spec(aval, mapping)
         if len(spec) <= aval.ndim and given != own:
             raise ShardingError(
-                f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
-                f"{own} for {place.value_name()} of '{function_name(place.function)}', which is "
-                f"{aval.long_name()}{source.current_location().place()}",
-                hint="leave in_specs out, or reshard the argument",
+                f"in_specs passed to shard_map: {given} does not match the specs of the input: "
+                f"{own} for arg: {aval.long_name()}, {place.value_name()} of "
+                f"'{function_name(place.function)}'{source.current_location().place()}",
+                hint="leave in_specs out, and shard_map infers them, or reshard the argument",
             )
     if len(spec) > aval.ndim:
         raise too_long(place, spec, aval)

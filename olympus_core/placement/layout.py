@@ -106,9 +106,9 @@ class Format:
     def __init__(self, layout: Any = None, sharding: Sharding | None = None) -> None:
         if isinstance(layout, Layout) and sharding is None:
             raise ArgumentError(
-                f"Sharding has to be concrete when layout has the type {type(layout)}. Got "
-                "sharding None",
-                hint="pass a NamedSharding or a SingleDeviceSharding",
+                f"Sharding has to be concrete when layout has the type {type(layout)}. Please pass "
+                "a `jax.sharding.NamedSharding` or `jax.sharding.SingleDeviceSharding` to the "
+                "sharding argument. Got sharding None",
             )
         if not isinstance(layout, Layout | AutoLayout | None):
             raise ArgumentError(

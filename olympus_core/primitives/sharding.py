@@ -6,7 +6,7 @@ import enum
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core.arrays.mesh_context import concrete_like
+from olympus_core.arrays.mesh_context import abstract_mesh, concrete_like
 from olympus_core.arrays.sharded_array import ShardedArray as PlacedArray
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import source
@@ -276,8 +276,10 @@ def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
     named = [name for d in range(len(sharding.spec)) for name in sharding.spec.axes(d)]
     if wrong := [name for name in named if name in manual]:
         raise ShardingError(
-            f"a constraint to {sharding.spec} names the axis {wrong[0]!r}, which shard_map maps "
-            f"over here: each device has its own value{source.current_location().place()}",
+            "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto "
+            f"axes of the mesh. Got spec={sharding.spec} and mesh={abstract_mesh()}. You probably "
+            f"meant to use `reshard` API? shard_map maps over the axis {wrong[0]!r} here, and each "
+            f"device has its own value{source.current_location().place()}",
             hint="name the other axes of the mesh alone",
         )
 

@@ -262,7 +262,8 @@ class Compiled(Stage):
         if wrong:
             raise SignatureError(
                 "Argument types differ from the types for which this computation was compiled. "
-                "The mismatches are:\n" + "\n".join(wrong)
+                "Perhaps you are calling the compiled executable with a different enable_x64 mode "
+                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
 
     def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

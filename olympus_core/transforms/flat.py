@@ -49,7 +49,10 @@ def names_of(
 def check_callable(what: str, fun: Any) -> None:
     """Raise TransformError for a value that is not a function that returns its result."""
     if not callable(fun):
-        raise TransformError(f"Expected a callable value, got {fun!r:.80}: {what} needs a function")
+        raise TransformError(
+            f"Expected a callable value, got {fun!r:.80}: {what} requires a callable for its first "
+            f"argument, but got {fun!r:.80} of type {type(fun)}"
+        )
     if inspect.isgeneratorfunction(fun):
         raise TransformError(
             f"Expected a function, got a generator function: {function_name(fun)}: "

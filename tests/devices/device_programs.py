@@ -571,3 +571,11 @@ row("a description of results", lambda p: str(p.m.jit(
     lambda x: x * 2, out_shardings=named(p, "x")).eval_shape(host(8, 2))))  # fmt: skip
 row("a description of results of a placed array", lambda p: str(p.m.jit(
     lambda x: x * 2).eval_shape(put(p, "x"))))  # fmt: skip
+row("index along no axis", lambda p: p.lax.axis_index(()))
+row("capsule of several devices", lambda p: put(p, "x").__dlpack__(),
+    "an array on a singular device, but an array with a Sharding over 8 devices")  # fmt: skip
+row("place of several devices", lambda p: put(p, "x").__dlpack_device__(),
+    "only supported for unsharded arrays")  # fmt: skip
+row("map in a map of another mesh", lambda p: p.m.pmap(p.m.shard_map(
+    lambda x: x, mesh=mesh(p), in_specs=p.P("x"), out_specs=p.P("x")))(host(8, 8)),
+    "The context mesh .* should match the mesh passed to shard_map")  # fmt: skip

@@ -238,7 +238,7 @@ def test_a_constraint_in_a_body_may_name_only_automatic_axes() -> None:
     specs = {"in_specs": OURS.P("x"), "out_specs": OURS.P("x"), "mesh": OURS.mesh}
     result = olympus.jit(olympus.shard_map(body, axis_names={"x"}, **specs))(X)
     np.testing.assert_allclose(np.asarray(result), X * 2.0)
-    with pytest.raises(ShardingError, match="names the axis 'y', which shard_map maps over here"):
+    with pytest.raises(ShardingError, match="maps over the axis 'y' here"):
         olympus.shard_map(body, **specs)(X)
 
 

@@ -73,7 +73,8 @@ def test_incompatible_arguments_are_a_type_error(i32_scalar, make, called_with):
     compiled = olympus.jit(f).trace(i32_scalar, i32_scalar).lower().compile()
     message = (
         "Argument types differ from the types for which this computation was compiled. "
-        "The mismatches are:\n"
+        "Perhaps you are calling the compiled executable with a different enable_x64 mode than "
+        "when it was AOT compiled? The mismatches are:\n"
         f"Argument 'x' compiled with int32[] and called with {called_with}\n"
         f"Argument 'y' compiled with int32[] and called with {called_with}"
     )

@@ -145,7 +145,8 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
         if any(n in explicit for d in range(len(spec)) for n in spec.axes(d)):
             raise ShardingError(
                 "The spec of NamedSharding passed to with_sharding_constraint can only refer to "
-                f"Auto axes of the mesh. Got spec={spec} and mesh={sharding.mesh}",
+                f"Auto axes of the mesh. Got spec={spec} and mesh={sharding.mesh}. You probably "
+                "meant to use `reshard` API?",
                 hint="use olympus.sharding.reshard",
             )
         return sharding_constraint_p.bind(x, sharding=sharding)
@@ -157,7 +158,8 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
         raise ShardingAssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
-            f"provided: {spec._normalized_spec_for_aval(aval.ndim)}. The array is "
+            f"provided: {spec._normalized_spec_for_aval(aval.ndim)}. Please use "
+            "`jax.sharding.reshard` to shard your input to the sharding you want. The array is "
             f"{aval.long_name()}",
             hint="use olympus.sharding.reshard",
         )
