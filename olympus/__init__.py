@@ -58,6 +58,9 @@ from olympus_core.base.permissions import allow_f16_reductions as allow_f16_redu
 from olympus_core.base.permissions import auto_pcast as auto_pcast
 from olympus_core.base.permissions import no_execution as no_execution
 from olympus_core.base.permissions import no_tracing as no_tracing
+from olympus_core.base.permissions import (
+    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
+)
 from olympus_core.base.permissions import softmax_custom_jvp as softmax_custom_jvp
 from olympus_core.base.permissions import threefry_partitionable as threefry_partitionable
 from olympus_core.base.source import name_scope as _name_scope

@@ -131,7 +131,6 @@ _WITHOUT_MEANING = frozenset(
         "remat_barrier_no_cotangents",
         "remat_opt_barrier",
         "remove_custom_partitioning_ptr_from_cache_key",
-        "remove_size_one_mesh_axis_from_type",
         "rocm_visible_devices",
         "scan3",
         "send_traceback_to_runtime",

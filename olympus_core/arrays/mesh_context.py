@@ -68,7 +68,7 @@ def _check_untraced() -> None:
         )
 
 
-_NO_MESH = Mesh(np.empty((), object), ())
+NO_MESH = Mesh(np.empty((), object), ())
 
 
 def get_mesh() -> AnyMesh:
@@ -87,7 +87,7 @@ def get_mesh() -> AnyMesh:
             f"traced{source.current_location().place()}",
             hint="use get_abstract_mesh()",
         )
-    return context_mesh() or _NO_MESH
+    return context_mesh() or NO_MESH
 
 
 def context_mesh() -> AnyMesh | None:

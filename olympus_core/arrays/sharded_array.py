@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, Shard, put_array
 from olympus_core.arrays.relaying import relaid
-from olympus_core.arrays.types_on_meshes import visible_type
+from olympus_core.arrays.types_on_meshes import typed_sharding, visible_type
 from olympus_core.base import dtypes
 from olympus_core.base.avals import (
     ShapedArray,
@@ -42,7 +42,6 @@ from olympus_core.placement.sharding import (
     SingleDeviceSharding,
     check_memory,
     is_on_host,
-    typed_sharding,
 )
 
 

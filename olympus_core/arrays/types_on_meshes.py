@@ -1,19 +1,69 @@
-"""The types of arrays on meshes whose axes all have the type `Auto`, as users see them.
+"""The shardings in types, and the types of arrays on meshes of `Auto` axes, as users see them.
 
-Programs do not depend on such a mesh: in them, and in all caches, the types are without it.
+Programs do not depend on a mesh of `Auto` axes: in them, and in all caches, the types are without
+it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.base.avals import ShapedArray
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, register_aval, shaped
 from olympus_core.base.context import state
 from olympus_core.base.errors import ShardingError, ShardingTypeError
 from olympus_core.placement.mesh import AbstractMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
-from olympus_core.placement.sharding import NamedSharding, Sharding
+from olympus_core.placement.sharding import NamedSharding, Sharding, is_on_host
+
+
+def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
+    """Return the sharding in the type of an array of `ndim` dimensions with the given sharding.
+
+    It names explicit axes only, without those of size 1 if `remove_size_one_mesh_axis_from_type` is
+    on, and has an entry for each dimension; None without such axes.
+
+    >>> typed_sharding(NamedSharding(mesh, P("data")), 2).spec
+    P('data', None)
+    """
+    if sharding.__class__ is not NamedSharding:
+        return None
+    if not (sharding.mesh.has_explicit_axes or sharding.spec.has_sets):
+        return None
+    return _typed_sharding(sharding, ndim, state.remove_size_one_mesh_axis_from_type)
+
+
+def _explicit_of(sharding: Any, shape: tuple[int, ...]) -> NamedSharding | None:
+    typed = typed_sharding(sharding, len(shape))
+    if typed is not None:
+        typed.check_shape(shape, "an array")
+    return typed
+
+
+ShapedArray.explicit_of = staticmethod(_explicit_of)
+
+
+@functools.lru_cache(maxsize=4096)
+def _typed_sharding(sharding: NamedSharding, ndim: int, removes_ones: bool) -> NamedSharding:
+    mesh: AbstractMesh = sharding.mesh.abstract_mesh
+    ones = frozenset([n for n, size in mesh.shape_tuple if removes_ones and size == 1])
+    explicit, spec = frozenset(mesh.explicit_axes) - ones, sharding.spec
+    entries = [tuple([n for n in spec.axes(d) if n in explicit]) for d in range(ndim)]
+    sets = {"unreduced": spec.unreduced - ones, "reduced": spec.reduced - ones}
+    return NamedSharding(mesh, PartitionSpec(*entries, **sets))
+
+
+def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
+    axes = x.manual_axis_type
+    varying = frozenset[Any]() if axes is None else axes.varying
+    aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type, varying)
+    aval = aval.with_memory(is_on_host(x.sharding))
+    return aval.with_sharding(typed_sharding(x.sharding, aval.ndim))
+
+
+register_aval(ShapeDtypeStruct, _struct_aval)
 
 
 class TypeOnMesh(ShapedArray):

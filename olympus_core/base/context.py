@@ -66,6 +66,7 @@ class Context(threading.local):
     no_tracing: Switch[bool] = False
     numpy_dtype_promotion: TracedSwitch[str] = "standard"
     numpy_rank_promotion: TracedSwitch[str] = "allow"
+    remove_size_one_mesh_axis_from_type: TracedSwitch[bool] = False
     softmax_custom_jvp: TracedSwitch[bool] = False
     threefry_partitionable: TracedSwitch[bool] = True
     transfer_guard_device_to_device: Switch[str] = "allow"

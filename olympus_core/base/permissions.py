@@ -82,6 +82,18 @@ def auto_pcast(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     return switched("auto_pcast", checked("auto_pcast", new_val))
 
 
+def remove_size_one_mesh_axis_from_type(
+    new_val: bool = True,
+) -> contextlib.AbstractContextManager[None]:
+    """Within the context, leave axes of a mesh of size 1 out of the types of arrays.
+
+    >>> with remove_size_one_mesh_axis_from_type():
+    ...     x = numpy.sqrt(16.0)
+    """
+    name = "remove_size_one_mesh_axis_from_type"
+    return switched(name, checked(name, new_val))
+
+
 def softmax_custom_jvp(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, `nn.softmax` has a derivative of its own, of its result alone.
 

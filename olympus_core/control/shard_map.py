@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from olympus_core.arrays.types_on_meshes import typed_sharding
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import switched
 from olympus_core.base.errors import ShardingError
@@ -32,10 +33,8 @@ from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
     Sharding,
-    typed_sharding,
 )
 from olympus_core.primitives.collective import split_along, summed
-from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.linearize import tangent_aval
 from olympus_core.transforms.programs import (
@@ -389,7 +388,7 @@ def _with_rows(program: Olympuspr, count: int) -> Olympuspr:
 
 
 def _row(x: Any) -> Any:
-    return x if get_aval(x).shape else reshape(x, (1,))
+    return x if get_aval(x).shape else op.broadcast_in_dim(x, shape=(1,), broadcast_dimensions=())
 
 
 def _without_rows(
@@ -401,7 +400,8 @@ def _without_rows(
 
     def scalars(*args: Any) -> list[Any]:
         residual_values = [
-            reshape(x, ()) if has else x for x, has in zip(args, has_row, strict=False)
+            op.squeeze(x, dimensions=(0,)) if has else x
+            for x, has in zip(args, has_row, strict=False)
         ]
         return evaluate(program, [*residual_values, *args[count:]])
 

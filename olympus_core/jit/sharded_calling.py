@@ -14,8 +14,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError, ShardingError, TransformError, UsageError
-from olympus_core.control.call import jit_p
-from olympus_core.control.call_shardings import constrained
+from olympus_core.control.call import constrained, jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import ProgramParams

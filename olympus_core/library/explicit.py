@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from olympus_core.arrays.mesh_context import abstract_mesh, concrete_like, using_mesh
 from olympus_core.arrays.sharded_array import ShardedArray, put_on
+from olympus_core.arrays.types_on_meshes import typed_sharding
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
@@ -25,7 +26,6 @@ from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
     in_auto_axes,
-    typed_sharding,
 )
 from olympus_core.primitives.sharding import reshard_p
 

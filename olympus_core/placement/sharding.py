@@ -16,13 +16,10 @@ from typing import Any, ClassVar, NamedTuple, Self, overload
 
 import numpy as np
 
-from olympus_core.base import dtypes, source
+from olympus_core.base import source
 from olympus_core.base.avals import (
     ShapedArray,
-    ShapeDtypeStruct,
     canonical_shape,
-    register_aval,
-    shaped,
 )
 from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType, Mesh
@@ -69,7 +66,7 @@ def checked_memory_kind(kind: str | None, devices: Sequence[Any] = ()) -> str:
 
 def is_on_host(sharding: Sharding | None) -> bool:
     """Return True for a sharding of arrays in the pinned memory of the host."""
-    return sharding is not None and sharding.memory_kind == "pinned_host"
+    return sharding is not None and sharding.memory_kind == PINNED_HOST
 
 
 def check_memory(sharding: Sharding) -> None:
@@ -77,7 +74,7 @@ def check_memory(sharding: Sharding) -> None:
 
     The memory of the CPU is that of its host.
     """
-    if sharding.memory_kind == "device" or sharding.devices[0].platform == "cpu":
+    if sharding.memory_kind == DEVICE or sharding.devices[0].platform == "cpu":
         return
     raise UnsupportedError(
         f"arrays of {sharding.devices[0].platform} devices are in the memory 'device', and "
@@ -533,42 +530,6 @@ def _annotated(what: str, function: str = "pjit") -> str:
     return f"One of {'device_put args' if is_put else 'with_sharding_constraint arguments'}"
 
 
-def typed_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
-    """Return the sharding in the type of an array of `ndim` dimensions with the given sharding.
-
-    It names explicit axes only, and has an entry for each dimension; None without such axes.
-
-    >>> typed_sharding(NamedSharding(mesh, P("data")), 2).spec
-    P('data', None)
-    """
-    if sharding.__class__ is not NamedSharding:
-        return None
-    if not (sharding.mesh.has_explicit_axes or sharding.spec.has_sets):
-        return None
-    return _typed_sharding(sharding, ndim)
-
-
-def _explicit_of(sharding: Any, shape: tuple[int, ...]) -> NamedSharding | None:
-    typed = typed_sharding(sharding, len(shape))
-    if typed is not None:
-        typed.check_shape(shape, "an array")
-    return typed
-
-
-ShapedArray.explicit_of = staticmethod(_explicit_of)
-
-
-@functools.lru_cache(maxsize=4096)
-def _typed_sharding(sharding: NamedSharding, ndim: int) -> NamedSharding:
-    mesh: AbstractMesh = sharding.mesh.abstract_mesh
-    explicit = frozenset(mesh.explicit_axes)
-    spec = sharding.spec
-    entries = [tuple([n for n in spec.axes(d) if n in explicit]) for d in range(ndim)]
-    return NamedSharding(
-        mesh, PartitionSpec(*entries, unreduced=spec.unreduced, reduced=spec.reduced)
-    )
-
-
 @overload
 def in_auto_axes(sharding: NamedSharding) -> NamedSharding: ...
 @overload
@@ -580,17 +541,6 @@ def in_auto_axes(sharding: Sharding) -> Sharding:
     kinds = [AxisType.Auto if t is AxisType.Explicit else t for t in sharding.mesh.axis_types]
     spec = PartitionSpec(*sharding.spec.partitions)
     return NamedSharding(sharding.mesh.update(axis_types=kinds), spec)
-
-
-def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
-    axes = x.manual_axis_type
-    varying = frozenset[Any]() if axes is None else axes.varying
-    aval = shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type, varying)
-    aval = aval.with_memory(is_on_host(x.sharding))
-    return aval.with_sharding(typed_sharding(x.sharding, aval.ndim))
-
-
-register_aval(ShapeDtypeStruct, _struct_aval)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from olympus_core.arrays.mesh_context import abstract_mesh
+from olympus_core.arrays.types_on_meshes import typed_sharding
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ShardingError
 from olympus_core.ir import unreduced_rules
 from olympus_core.ir.primitive import LinearPrimitive, op
 from olympus_core.placement.partition_spec import PartitionSpec
-from olympus_core.placement.sharding import NamedSharding, typed_sharding
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.collective import (
     AllGather,
     CollectivePrimitive,

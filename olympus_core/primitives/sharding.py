@@ -6,11 +6,18 @@ import enum
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core.arrays.mesh_context import abstract_mesh, concrete_like
+from olympus_core.arrays.mesh_context import (
+    NO_MESH,
+    abstract_mesh,
+    concrete_like,
+    context_mesh,
+)
 from olympus_core.arrays.sharded_array import ShardedArray as PlacedArray
 from olympus_core.arrays.sharded_array import put_on
+from olympus_core.arrays.types_on_meshes import typed_sharding
 from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import state
 from olympus_core.base.errors import ShardingError, TransformError
 from olympus_core.ir.primitive import Avals, Batched, Linear, LinearPrimitive, SingleResult
 from olympus_core.ir.sharding_rules import Specs, inserted, spec_of
@@ -25,7 +32,6 @@ from olympus_core.placement.sharding import (
     SingleDeviceSharding,
     in_auto_axes,
     is_on_host,
-    typed_sharding,
 )
 from olympus_core.primitives.axis_casts import cast_like
 
@@ -34,12 +40,27 @@ if TYPE_CHECKING:
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
+class ConstraintParams(dict[str, Any]):
+    """The parameters of a constraint, which also have those that only JAX's constraints have."""
+
+    def __missing__(self, name: str) -> Any:
+        if name == "unconstrained_dims":
+            spec = getattr(self["sharding"], "spec", PartitionSpec()).partitions
+            return frozenset(i for i, e in enumerate(spec) if e is PartitionSpec.UNCONSTRAINED)
+        if name in ("context_mesh", "layout"):
+            return context_mesh() or NO_MESH if name == "context_mesh" else None
+        raise KeyError(name)
+
+
 class ShardingConstraint(LinearPrimitive, SingleResult):
     """Its operand, with the sharding `sharding`."""
 
     raised_from: tuple[str, ...] = ("sdy.sharding_constraint",)
 
     changes_mesh = True
+
+    def bind(self, *args: Any, sharding: Sharding, **_: Any) -> Any:
+        return state.trace.process(self, args, ConstraintParams(sharding=sharding))
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         sharding: Sharding = params["sharding"]
@@ -78,7 +99,8 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        sharding = _with_axis(params["sharding"], dims[0] or 0, batched.spmd)
+        ndim = get_aval(args[0]).ndim
+        sharding = _with_axis(params["sharding"], dims[0] or 0, batched.spmd, ndim)
         return self.bind(args[0], sharding=sharding), dims[0]
 
 
@@ -284,8 +306,8 @@ def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
         )
 
 
-def _with_axis(sharding: Sharding, axis: int, names: Any) -> Sharding:
-    """Return the sharding of an array with one more axis, split along `names`.
+def _with_axis(sharding: Sharding, axis: int, names: Any, ndim: int) -> Sharding:
+    """Return the sharding of an array of `ndim` dimensions with one more axis, split along `names`.
 
     Without names it is left to the compiler.
     """
@@ -293,7 +315,8 @@ def _with_axis(sharding: Sharding, axis: int, names: Any) -> Sharding:
         return sharding
     if not isinstance(sharding, NamedSharding):
         raise TransformError(f"vmap has no rule for a constraint to {sharding!r}")
-    entries = [*sharding.spec, *[None] * (axis - len(sharding.spec))]
+    count = ndim - 1 if names is None else axis
+    entries = [*sharding.spec, *[None] * (count - len(sharding.spec))]
     spmd = () if names is None else names if isinstance(names, tuple) else (names,)
     if any(n in spmd for d in range(len(sharding.spec)) for n in sharding.spec.axes(d)):
         raise ShardingError(

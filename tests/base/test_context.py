@@ -33,6 +33,7 @@ OTHERS = {
     "no_collectives": frozenset("i"),
     "numpy_dtype_promotion": "strict",
     "numpy_rank_promotion": "raise",
+    "remove_size_one_mesh_axis_from_type": True,
     "scope": "outer",
     "softmax_custom_jvp": True,
     "source": "a line",

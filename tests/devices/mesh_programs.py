@@ -301,3 +301,15 @@ row("normal vectors in parts", lambda p: in_mesh(p, "Explicit", lambda: str(
 row("an argument in a layout of three axes", lambda p: p.m.jit(
     abs, in_shardings=layouts(p).Format(layouts(p).Layout((0, 1, 2)), named(p)))(host(8, 2)),
     "One of jit arguments with pytree key path x is incompatible with its")  # fmt: skip
+
+
+def without_ones(p: Any) -> list[str]:
+    """Return the types of arrays on a mesh with an axis of size 1, which they leave out."""
+    types = (p.sharding.AxisType.Explicit,) * 2
+    one = p.m.make_mesh((8, 1), ("x", "y"), axis_types=types)
+    with p.m.remove_size_one_mesh_axis_from_type(True), p.m.set_mesh(one):
+        x, y = (p.m.device_put(host(8, 8), p.P(*e)) for e in (("x", "y"), ("x",)))
+        return [str(p.m.typeof(z)) for z in (x, y, x + y, p.m.jit(lambda x: x.T)(x))]
+
+
+row("types without axes of size 1", without_ones)

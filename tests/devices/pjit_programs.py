@@ -263,3 +263,20 @@ plain("constraints in a callee", lambda p: constraints_in(p, lambda x: between(p
 plain("values of a call in a loop", lambda p: p.m.jit(lambda x: p.lax.fori_loop(
     0, 2, lambda _, c: between(p)(c), x))(host(8)))  # fmt: skip
 plain("operands as residuals", of_mapped)
+
+
+def constraint(p: Any, fun: Callable[..., Any], *shape: int) -> list[Any]:
+    """Return the parameters of the constraint in a function."""
+    params = equations(p, fun, *shape)[0].params
+    return [str(params[k]) for k in ("sharding", "layout", "context_mesh")] + [
+        sorted(params["unconstrained_dims"])
+    ]
+
+
+plain("a constraint", lambda p: constraint(p, lambda x: p.lax.with_sharding_constraint(
+    x, named(p, "x")), 8, 8))  # fmt: skip
+plain("a constraint of a batch", lambda p: constraint(p, p.m.vmap(
+    lambda x: p.lax.with_sharding_constraint(x, named(p, "x"))), 3, 8, 8))  # fmt: skip
+plain("a constraint of a batch along an axis", lambda p: constraint(p, p.m.vmap(
+    lambda x: p.lax.with_sharding_constraint(x, named(p, "x")), spmd_axis_name="y"),
+    4, 8, 8))  # fmt: skip
