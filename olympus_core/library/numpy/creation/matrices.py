@@ -167,10 +167,10 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ShapeError(f"diag needs a vector or a matrix, and got {aval.long_name()}")
     zero = convert(0, aval.dtype, aval.weak_type)
     n = aval.size + abs(k)
-    padded = pad(v, zero, [(max(0, k), max(0, -k), 0)]) if k else v
+    padded = pad(v, zero, [(max(0, -k), max(0, k), 0)]) if k else v
     on = _compared(n, n, k, eq_p)
-    columns = broadcast_in_dim_p.bind(padded, shape=(n, n), broadcast_dimensions=(1,))
-    result: Array = choose("diag", on, columns, zero)
+    rows = broadcast_in_dim_p.bind(padded, shape=(n, n), broadcast_dimensions=(0,))
+    result: Array = choose("diag", on, rows, zero)
     return result
 
 
