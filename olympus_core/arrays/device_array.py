@@ -118,8 +118,12 @@ class DeviceArray(Array):
         return self.addressable_shards
 
     def addressable_data(self, index: int) -> DeviceArray:
-        """Return the part of device number `index` of the sharding."""
-        part: DeviceArray = self.addressable_shards[index].data
+        """Return the part of device number `index` of the sharding; of the first if all are equal.
+
+        Raises IndexError for a number that is too large.
+        """
+        shards = self.addressable_shards
+        part: DeviceArray = shards[0 if self.sharding.is_fully_replicated else index].data
         return part
 
     def numpy(self) -> np.ndarray[Any, Any]:

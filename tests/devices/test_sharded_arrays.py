@@ -76,7 +76,8 @@ def test_eager_operations_give_the_results_of_jax() -> None:
 
 def test_a_sharded_array_is_converted_and_copied() -> None:
     array = olympus.device_put(X, both("x")[0])
-    assert (np.from_dlpack(array) == X).all()
+    with pytest.raises(BufferError, match=r"over 8 devices|unsharded arrays"):
+        np.from_dlpack(array)
     assert (pickle.loads(pickle.dumps(array)) == X).all()
     copied = copy.deepcopy(array)
     assert copied.sharding == array.sharding
@@ -97,7 +98,7 @@ def test_an_array_is_built_by_a_callback() -> None:
         mine = olympus.make_array_from_callback(X.shape, sharding, part)
         assert len(indices) == len({str(index) for index in indices})
         check_same_parts(mine, jax.make_array_from_callback(X.shape, oracle, lambda i: X[i]))
-    with pytest.raises(ShardingError, match=r"must have the shape \(4, 4\), and has \(2,\)"):
+    with pytest.raises(ShardingError, match=r"shape \(4, 4\) doesn't match .* array shape \(2,\)"):
         olympus.make_array_from_callback(X.shape, both("x")[0], lambda _: np.ones(2))
     with pytest.raises(ArgumentError, match="needs a sharding"):
         olympus.make_array_from_callback(X.shape, PartitionSpec("x"), lambda i: X[i])
@@ -114,7 +115,7 @@ def test_an_array_is_built_of_arrays_on_single_devices() -> None:
         (shards[:-1], r"Expected 8 per-device arrays .* but got 7"),
         ([*shards[:-1], shards[0]], "must be from distinct devices"),
         ([*shards[:-1], array], "must have one shard each"),
-        ([s[:2] for s in shards], "must have the shape"),
+        ([s[:2] for s in shards], "Expected shard shape"),
         ([*shards[:-1], shards[-1].astype("int32")], "matching dtypes: .* got float32, int32"),
     ):
         with pytest.raises(ShardingError, match=message):
