@@ -36,6 +36,7 @@ from olympus_core.execution.spmd import (
     placement,
     shardings_in,
 )
+from olympus_core.ir.dce_cse import restrict
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import EagerOperation, Primitive
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
@@ -232,7 +233,9 @@ def _on_concrete_mesh(
         raise ShardingError(
             f"'{operation.name}' has shardings on a mesh without devices alone: Please pass "
             f"`jax.Array`s with a `NamedSharding` as input to `{operation.name}` when passing "
-            "`AbstractMesh` to the mesh argument.",
+            "`AbstractMesh` to the mesh argument. Passing lowering_platforms via jax.export or "
+            "jit(f).trace(*args).lower(lowering_platforms=...) is required when only AbstractMesh "
+            "exists in a jitted computation.",
             hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names), or "
             "write `with olympus.set_mesh(mesh):`",
         )
@@ -318,6 +321,9 @@ class EagerTrace:
 
     def _on_devices(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the operation on the devices of its arguments."""
+        read = _without_unused(args, params) if primitive.is_call else None
+        if read is not None:
+            return self.process(primitive, *read)
         arrays = [
             x if isinstance(x, DeviceArray) else self._put(primitive, params, x) for x in args
         ]
@@ -345,6 +351,25 @@ class EagerTrace:
             x = x.__jax_array__()
             return x if isinstance(x, DeviceArray) else self._put(primitive, params, x)
         return put_array(x)
+
+
+def _without_unused(
+    args: Sequence[Any], params: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return a call without the arguments that its program does not read; None if it reads all.
+
+    Their devices would decide those of the program.  Donated ones are arguments, to be deleted.
+    """
+    program: Olympuspr = params["olympuspr"]
+    if not params.keys().isdisjoint(("keep_unused", "donated")):
+        return None
+    needed, used = restrict(program, (True,) * len(program.outvars))
+    if len(used) == len(args):
+        return None
+    changed: dict[str, Any] = {"olympuspr": needed}
+    if ins := dict.get(params, "in_shardings"):
+        changed["in_shardings"] = tuple([ins[i] for i in used])
+    return [args[i] for i in used], {**params, **changed}
 
 
 def _is_identity(params: dict[str, Any]) -> bool:

@@ -284,7 +284,10 @@ def _shardings(requested: str, is_ins: bool, params: ProgramParams) -> tuple[Any
 
 #: the parameters of the call of a `jit`
 _CALL_KEYS = frozenset(
-    ["name", "olympuspr", "donated", "compiler_options", "in_shardings", "out_shardings"]
+    [
+        *("name", "olympuspr", "donated", "keep_unused"),
+        *("compiler_options", "in_shardings", "out_shardings"),
+    ]
 )
 #: the parameters that only JAX's calls of a `jit` have, from those of a call
 _OF_CALLS: dict[str, Callable[[ProgramParams], Any]] = {

@@ -39,7 +39,7 @@ from olympus_core.execution.argument_errors import (
     named_error,
     with_argument_names,
 )
-from olympus_core.execution.spmd import committed_sharding
+from olympus_core.execution.spmd import committed_sharding, place_of
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, ProgramParams, Var, exact
 from olympus_core.ir.sharding_rules import check_context
@@ -216,14 +216,15 @@ class StagedCall(NamedTuple):
     """A call of a traced function: its closed-over values, the parameters, the tree of its results.
 
     For an eager call, the parameters include the donated arguments and the compiler options.
-    `placements` are the shardings of the arguments of eager calls so far, None for movable ones.
+    `placements` are the shardings of the arguments of eager calls so far; for movable ones, True if
+    it is an array on a device.
     """
 
     consts: tuple[Any, ...]
     params: dict[str, Any]
     eager_params: dict[str, Any]
     out_tree: tree.PyTreeDef
-    placements: set[tuple[Sharding | None, ...]]
+    placements: set[tuple[Sharding | bool, ...]]
     program: Program
 
 
@@ -454,7 +455,7 @@ class StagedFunction(Generic[_P, _R]):
             program = self._traced.pop(key, None)
             call = self._keep(key, program or self.trace_program(arguments))
         if trace.at_base():
-            call.placements.add(tuple(map(committed_sharding, arguments.leaves)))
+            call.placements.add(tuple(map(place_of, arguments.leaves)))
         return call
 
     def _keep(self, key: Any, program: Program) -> StagedCall:
@@ -473,6 +474,8 @@ class StagedFunction(Generic[_P, _R]):
             params.requested = {"donated": donated, "keep_unused": self.options.keep_unused}
         if donated:
             eager_params = params | {"donated": donated}
+        if self.options.keep_unused:
+            eager_params = eager_params | {"keep_unused": True}
         if self.options.compiler_options:
             eager_params = eager_params | {"compiler_options": self.options.compiler_options}
         return StagedCall(consts, params, eager_params, program.out_tree, set(), program)

@@ -153,6 +153,12 @@ plain("cache of devices", lambda p: cached(p, doubled(p), *[
     p.m.device_put(host(4), p.m.devices()[d]) for d in (0, 1, 0, 2)]))  # fmt: skip
 
 
+plain("cache of scalars", lambda p: cached(
+    p, doubled(p), 1.0, p.np.float32(1), np.float32(1), 1))  # fmt: skip
+plain("cache of own results", lambda p: cached(
+    p, doubled(p), host(4), doubled(p)(host(4)), doubled(p)(doubled(p)(host(4)))))  # fmt: skip
+
+
 def cached_by_a_gradient(p: Any) -> Any:
     run = doubled(p)
     p.m.grad(run)(1.0)
@@ -280,3 +286,18 @@ plain("a constraint of a batch", lambda p: constraint(p, p.m.vmap(
 plain("a constraint of a batch along an axis", lambda p: constraint(p, p.m.vmap(
     lambda x: p.lax.with_sharding_constraint(x, named(p, "x")), spmd_axis_name="y"),
     4, 8, 8))  # fmt: skip
+
+
+def placed_apart(p: Any, fun: Callable[[Any, Any], Any], **options: Any) -> Any:
+    """Call a function of an array on a mesh and one on device 2."""
+    other = p.m.device_put(host(8), p.m.devices()[2])
+    return p.m.jit(fun, **options)(put(p, "x"), other)
+
+
+plain("a result of the argument that is not placed", lambda p: p.m.jit(lambda x, y: y)(
+    put(p, "x"), host(8)))  # fmt: skip
+plain("a constant result", lambda p: p.m.jit(lambda x: p.np.arange(3))(put(p, "x")))
+plain("an argument on other devices that is not read", lambda p: placed_apart(
+    p, lambda x, y: y + 1))  # fmt: skip
+plain("an argument on other devices that is kept", lambda p: placed_apart(
+    p, lambda x, y: y + 1, keep_unused=True), "Received incompatible devices")  # fmt: skip
