@@ -52,7 +52,7 @@ class Pmap(Generic[_P, _R]):
         self._fun, self._name, self._axes = fun, axis_name, axes
         self._static, self._donated = static, donated
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
-        self._jits: dict[int, Jit[..., Any]] = {}
+        self._jits: dict[tuple[int, bool], Jit[..., Any]] = {}
 
     def __repr__(self) -> str:
         return f"<pmap of {function_name(self._fun)}>"
@@ -63,7 +63,7 @@ class Pmap(Generic[_P, _R]):
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
-        return self._jit(args, kwargs).trace(*args, **kwargs)
+        return self._jit(args, kwargs, is_placed=not kwargs).trace(*args, **kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower."""
@@ -73,8 +73,13 @@ class Pmap(Generic[_P, _R]):
         """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
         return self._jit(args, kwargs).eval_shape(*args, **kwargs)
 
-    def _jit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Jit[..., Any]:
-        """Return the program for as many devices as the mapped axes have indices."""
+    def _jit(
+        self, args: Sequence[Any], kwargs: dict[str, Any], is_placed: bool = False
+    ) -> Jit[..., Any]:
+        """Return the program for as many devices as the mapped axes have indices.
+
+        If `is_placed`, the arguments have shardings, and are not moved from others.
+        """
         if any(i >= len(args) for i in self._static):
             raise OptionError(
                 f"pmapped function has static_broadcasted_argnums={tuple(self._static)} but was "
@@ -82,23 +87,35 @@ class Pmap(Generic[_P, _R]):
                 "static broadcasted arguments must be passed positionally."
             )
         size = self._size(args, kwargs)
-        program = self._jits.get(size)
+        program = self._jits.get((size, is_placed))
         if program is None:
             mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
             run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
-            places = tree.map(
-                lambda a: None if a and a < 0 else NamedSharding(mesh, _spec(a, self._name)),
-                self._axes[1],
-                is_leaf=lambda a: a is None,
+            moving = self._moving_axes()
+            ins, outs = (
+                tree.map(
+                    lambda a: None if a and a < 0 else NamedSharding(mesh, _spec(a, self._name)),
+                    axes,
+                    is_leaf=lambda a: a is None,
+                )
+                for axes in (moving if is_placed else None, self._axes[1])
             )
             program = jit(
                 run,
-                out_shardings=places,
+                in_shardings=ins if is_placed else None,
+                out_shardings=outs,
                 static_argnums=self._static,
                 donate_argnums=self._donated,
             )
-            self._jits[size] = program
+            self._jits[size, is_placed] = program
         return program
+
+    def _moving_axes(self) -> Any:
+        """Return `in_axes` without the entries of static arguments."""
+        axes = self._axes[0]
+        if not isinstance(axes, tuple):
+            return axes
+        return tuple(a for i, a in enumerate(axes) if i not in self._static)
 
     def _chosen(self, size: int) -> Sequence[Any]:
         available = self._devices or xla.devices(self._backend, requested=size)
@@ -124,7 +141,7 @@ class Pmap(Generic[_P, _R]):
                     f"in_axes has {len(axes)} entries, and '{function_name(self._fun)}' was called "
                     f"with {len(args)} positional arguments"
                 )
-            axes = tuple(a for i, a in enumerate(axes) if i not in self._static)
+            axes = self._moving_axes()
         named = tree.structure(kwargs).num_leaves
         mapped = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
         names = names_of(self._fun, in_tree)

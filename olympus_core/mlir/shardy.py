@@ -31,7 +31,7 @@ _Key = tuple[tuple[tuple[str, int], ...], tuple[int, ...]]
 
 
 #: Valid axis names for the compiler: other text may end the process.
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+_PLAIN = re.compile(r"(?!_\d)[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ They are as in `device_programs`.
 from __future__ import annotations
 
 import importlib
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -301,3 +302,13 @@ plain("an argument on other devices that is not read", lambda p: placed_apart(
     p, lambda x, y: y + 1))  # fmt: skip
 plain("an argument on other devices that is kept", lambda p: placed_apart(
     p, lambda x, y: y + 1, keep_unused=True), "Received incompatible devices")  # fmt: skip
+
+
+def of_pmap(p: Any, name: str | None = None) -> list[str]:
+    """Return the attributes of the argument of a `pmap` that donates it, by the module's text."""
+    text = p.m.pmap(lambda x: x * 2, axis_name=name, donate_argnums=0).lower(host(8)).as_text()
+    return re.findall(r"sdy\.sharding = #[^>]*>|tf\.aliasing_output = \d", text)
+
+
+plain("attributes of a pmap", lambda p: of_pmap(p, "i"))
+plain("attributes of a pmap without a name", lambda p: of_pmap(p))
