@@ -190,7 +190,7 @@ def committed_sharding(x: Any) -> Sharding | None:
     return x.sharding if isinstance(x, DeviceArray) and x.committed else None
 
 
-def place_of(x: Any) -> Sharding | bool:
+def argument_place(x: Any) -> Sharding | bool:
     """Return `committed_sharding(x)`; for other values, True for an array on a device."""
     return committed_sharding(x) or isinstance(x, DeviceArray)
 

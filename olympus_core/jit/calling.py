@@ -39,7 +39,7 @@ from olympus_core.execution.argument_errors import (
     named_error,
     with_argument_names,
 )
-from olympus_core.execution.spmd import committed_sharding, place_of
+from olympus_core.execution.spmd import argument_place, committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr, ProgramParams, Var, exact
 from olympus_core.ir.sharding_rules import check_context
@@ -455,7 +455,7 @@ class StagedFunction(Generic[_P, _R]):
             program = self._traced.pop(key, None)
             call = self._keep(key, program or self.trace_program(arguments))
         if trace.at_base():
-            call.placements.add(tuple(map(place_of, arguments.leaves)))
+            call.placements.add(tuple(map(argument_place, arguments.leaves)))
         return call
 
     def _keep(self, key: Any, program: Program) -> StagedCall:

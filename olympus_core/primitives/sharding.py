@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class ConstraintParams(dict[str, Any]):
-    """The parameters of a constraint, which also have those that only JAX's constraints have."""
+    """The parameters of a constraint, with the names that only JAX's constraints have."""
 
     def __missing__(self, name: str) -> Any:
         if name == "unconstrained_dims":
