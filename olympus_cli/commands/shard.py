@@ -13,7 +13,7 @@ import click
 import olympus
 from olympus.errors import CompileError, UsageError
 from olympus.sharding import MOST_DEVICES
-from olympus_cli.frontends.python import shapes_of
+from olympus_cli.frontends.python import Traceable
 from olympus_cli.options.shared import Command, backend_options, common_options, entry_options
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.text import between_text
@@ -206,11 +206,12 @@ def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str]
     program = Program.of(replace(spec, mesh={}, out_sharding=None), on_stage, until="trace")
     for warning in program.warnings:
         console.message(f"warning: {warning}")
-    result = program.traced.out_info
+    source, result = program.source, program.traced.out_info
+    assert isinstance(source, Traceable)  # only a function has a mesh
 
     def plain(arg: Any) -> Any:
         if isinstance(arg, FromEntry):
-            return plain(shapes_of(arg, program.spec))
+            return plain(source.shapes_from(arg))
         if isinstance(arg, ShapeSpec):
             return str(replace(arg, sharding=None))
         if isinstance(arg, olympus.ShapeDtypeStruct):
@@ -224,7 +225,7 @@ def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str]
         return None
 
     arguments = [*spec.args, *spec.kwargs.values()]
-    return [plain(a) for a in arguments], parameters(program.source), _items(result, plain)
+    return [plain(a) for a in arguments], parameters(source), _items(result, plain)
 
 
 def _items(result: Any, plain: Callable[[Any], Any]) -> Any:

@@ -121,7 +121,8 @@ class JaxFunction(Traceable):
         with without_plugin_messages():
             return jax.named_leaves(values_of(source, self.spec))
 
-    def _shapes_from(self, source: FromEntry) -> Any:
+    def shapes_from(self, source: FromEntry) -> Any:
+        """Return the shapes of the result of a function, in containers of JAX."""
         from olympus.interop import jax
 
         call = entry_call(source, self.spec)
@@ -148,9 +149,10 @@ class EitherFunction(JaxFunction):
             return leaves
         return super().values_from(source)
 
-    def _shapes_from(self, source: FromEntry) -> Any:
-        by_jax = super()._shapes_from
-        return _first(lambda: Traceable._shapes_from(self, source), lambda: by_jax(source))
+    def shapes_from(self, source: FromEntry) -> Any:
+        """Return the shapes of the result of a function, by OLYMPUS or else by JAX."""
+        by_jax = super().shapes_from
+        return _first(lambda: Traceable.shapes_from(self, source), lambda: by_jax(source))
 
 
 def _first(by_olympus: Callable[[], T], by_jax: Callable[[], T]) -> T:

@@ -165,7 +165,8 @@ class Traceable:
 
         return SymbolicScope(self.spec.constraints)
 
-    def _shapes_from(self, source: FromEntry) -> Tree:
+    def shapes_from(self, source: FromEntry) -> Tree:
+        """Return the shapes of the result of a function, in the containers of the frontend."""
         return shapes_of(source, self.spec)
 
     def _placed(self, types: Tree, declared: ShardingSpec | None) -> Tree:
@@ -188,7 +189,7 @@ class Traceable:
                 return self._placed(_struct(arg, self._scope), arg.sharding)
             case FromEntry():
                 with visiting():
-                    return self._placed(self._shapes_from(arg), arg.sharding)
+                    return self._placed(self.shapes_from(arg), arg.sharding)
             case OfClass():
                 return container(
                     self._class_of(arg, part), arg.parts, part, self._tree, self._is_leaf

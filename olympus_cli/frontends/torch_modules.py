@@ -65,7 +65,8 @@ class TorchModule(Traceable):
             for name, array in arrays.items()
         }
 
-    def _shapes_from(self, source: FromEntry) -> Any:
+    def shapes_from(self, source: FromEntry) -> Any:
+        """Return the shapes of the result of a function, whose tensors have no data."""
         from olympus.interop import torch
 
         call = entry_call(source, self.spec)

@@ -107,6 +107,41 @@ def test_results_of_a_step_have_the_shardings_of_its_arguments(
     assert (backend["memory"]["peak"], sent) == (row["peak"], row["collective_bytes"])
 
 
+OF_JAX = """\
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class State:
+    w: jax.Array
+
+
+def init():
+    return State(jnp.zeros((16, 64)))
+
+
+@jax.jit
+def forward(state, x):
+    return jnp.tanh(x @ state.w)
+"""
+
+
+def test_an_argument_may_be_a_container_of_jax(folder: Path, invoke: Invoke) -> None:
+    (folder / "of_jax.py").write_text(OF_JAX)
+    (folder / "olympus.toml").write_text(
+        '[target.f]\nentry = "of_jax:forward"\n'
+        'args = { state = { from = "of_jax:init" }, x = "f32[8,16]" }\n'
+    )
+    result = invoke("shard", "f", "--mesh", "data=2", "--json")
+    assert result.exit_code == 0, result.stderr
+    rows = {row["split"]: row["toml"] for row in json.loads(result.stdout)["candidates"]}
+    assert 'args.state = { from = "of_jax:init" }' in rows['x ["data"]']
+
+
 def test_results_replace_the_arguments_of_their_type() -> None:
     w, x, lr = "f32[8]", "f32[4]", "f32[]"
     tree = {"a": w, "b": [x, lr]}
