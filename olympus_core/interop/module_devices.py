@@ -95,7 +95,7 @@ def declared_placement(signature: Interface, module: ir.Module) -> Placement | N
     """Return the placement of a module that is compiled unchanged, on the devices of its meshes."""
     meshes = Meshes(module)
     count = max(meshes.sizes(), default=1)
-    if count == 1:
+    if count <= 1:  # 0 if no mesh has axes, as that of a callback on one device
         return None
     own = [s for s in (*signature.in_shardings, *signature.out_shardings) if s is not None]
     whole = [NamedSharding(m, PartitionSpec()) for m in meshes.ordered() if m.size == count]

@@ -125,6 +125,7 @@ def test_a_program_with_a_callback_is_compiled_as_jax_lowers_it() -> None:
     traced = trace(shown, [Struct((), "float32")])
     with pytest.raises(UsageError, match="'shown' is compiled unchanged"):
         _ = traced.olympuspr
+    assert traced.placement() is None  # the mesh of the callback has no axes
 
 
 def test_errors_of_the_function_are_its_own() -> None:
