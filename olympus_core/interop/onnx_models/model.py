@@ -253,10 +253,21 @@ class _Call:
             if info.name in self.known:
                 value = self.known[info.name]
                 self._check_shape(info, value.shape, sizes)
-                values[info.name] = value.astype(info.dtype)
+                values[info.name] = self._constant(info, value)
         for info, argument in zip(infos, arguments, strict=True):
             values[info.name] = self._converted(info, argument, sizes)
         return values
+
+    def _constant(self, info: TensorInfo, value: Array) -> Array:
+        """Return the value of a constant in the model's dtype, which must represent an integer."""
+        with np.errstate(invalid="ignore"):
+            array = value.astype(info.dtype)
+        if info.dtype.kind in "iu" and not np.array_equal(array, value):
+            raise SignatureError(
+                f"{info.name!r} of {self.model.path} is an array of {info.dtype}, which cannot"
+                f" represent {value.tolist()!r:.80}"
+            )
+        return array
 
     def _converted(self, info: TensorInfo, value: Any, sizes: dict[str, int]) -> Any:
         """Return an argument with the model's dtype, which may be narrower without x64."""

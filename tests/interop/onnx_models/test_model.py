@@ -136,6 +136,8 @@ def test_an_input_that_determines_a_shape_is_a_constant(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs the value of its input 's'") as refused:
         olympus.jit(model.function("constants"))(X, np.array([6, 2]))
     assert "constants={'s': value}" in str(refused.value.hint)
+    with pytest.raises(SignatureError, match=r"'s' .* of int64, .* represent \[2.5, 3.0\]"):
+        olympus.jit(model.function("constants", constants={"s": np.array([2.5, 3])}))(X)
 
 
 def test_integers_of_64_bits_keep_their_type_without_x64(tmp_path: Path) -> None:
