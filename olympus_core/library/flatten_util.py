@@ -48,7 +48,8 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
             )
         if mixed and have.dtype != dtype:
             raise DTypeError(
-                f"unravel needs a vector of {dtypes.long_name(dtype)}, and got {have.long_name()}"
+                f"unravel function given array of dtype {dtypes.long_name(have.dtype)}, but "
+                f"expected dtype {dtypes.long_name(dtype)}"
             )
         flat_leaves = (
             split(asarray(flat), sizes) if len(sizes) > 1 else [asarray(flat)] * len(sizes)

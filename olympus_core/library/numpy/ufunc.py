@@ -115,9 +115,12 @@ class ufunc:
         Raises DTypeError for values that are not arrays, and UnsupportedError for `out` and
         `where`.
         """
-        if out is not None or where is not None:
-            reject_out(self.__name__, out)
-            raise UnsupportedError(f"{self.__name__} does not take 'where'", hint="use where()")
+        for name, option in (("out", out), ("where", where)):
+            if option is not None:
+                raise UnsupportedError(
+                    f"{name} argument of {self}: arrays cannot be written to",
+                    hint="use the result, or where()",
+                )
         result: Array = self._call(*args)
         return result
 
@@ -149,8 +152,8 @@ class ufunc:
         if where is not None:
             if self.identity is None and initial is None:
                 raise ArgumentError(
-                    f"{self.__name__}.reduce with 'where' has to specify 'initial': the function "
-                    "does not have an identity"
+                    f"reduction operation {self.__name__!r} does not have an identity, so to use a "
+                    "where mask one has to specify 'initial'."
                 )
             where = bool_operand(f"{self.__name__}.reduce", where)
         loop = self._loop("reduce")
@@ -233,7 +236,8 @@ class ufunc:
         """
         if inplace:
             raise UnsupportedError(
-                f"{self.__name__}.at cannot write to an array: arrays are immutable",
+                "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate inplace like "
+                f"np.ufunc.at(), in {self.__name__}.at",
                 hint="pass inplace=False, and use the result",
             )
         check_arrays(f"{self.__name__}.at", a, *(() if b is None else (b,)))

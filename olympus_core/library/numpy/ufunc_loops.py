@@ -73,7 +73,9 @@ def reduce(
     a, aval = operand(name, a)
     if isinstance(axis, tuple):
         axis_tuple(name, aval.ndim, axis)
-        raise UnsupportedError(f"{name} of a function without a reduction takes one axis")
+        raise UnsupportedError(
+            f"tuple of axes: {name} of a function without a reduction takes one axis"
+        )
     axes = axis_tuple(name, aval.ndim, axis)
     compute = _result_dtype(fun, aval, aval) if dtype is None else dtypes.canonicalize(dtype)
     rows = _leading(a, axis, aval)
@@ -129,10 +131,11 @@ def reduceat(
     name = f"{fun.__name__}.reduceat"
     a, aval = operand(name, a)
     starts = asarray(indices)
-    if aval.ndim == 0 or starts.ndim != 1:
+    if aval.ndim == 0:
+        raise ShapeError("reduceat: a must have 1 or more dimension, got a.shape=()")
+    if starts.ndim != 1:
         raise ShapeError(
-            f"{name} needs an array of rank 1 or more and one-dimensional indices, and got the "
-            f"shapes {aval.shape} and {starts.shape}"
+            f"reduceat: indices must be one-dimensional, got indices.shape={starts.shape}"
         )
     if axis is None or isinstance(axis, (tuple, list)):
         raise ArgumentError(f"{name} requires a single integer axis, and got {axis}")
