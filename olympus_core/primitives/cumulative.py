@@ -1,9 +1,8 @@
 """Cumulative primitives: reductions of all elements up to each position along an axis.
 
 They are lowered as window reductions over the whole axis, which XLA's backends turn into scans of
-a logarithmic number of steps, with several kernels for each.  On the CPU a loop over the axis is
-one kernel: it compiles and runs faster, unless each step reads elements far apart or a processor
-has too many to compute alone.
+a logarithmic number of steps, with several kernels for each.  `cumulative_forms` has faster forms
+for the CPU.
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.cumulative_forms import cumulative_form
 from olympus_core.primitives.elementwise.base import (
     check_kinds,
     elementwise_constant,
-    to_dtype,
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, emit_extremum, ne_p
-from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.reduction import (
     Reduction,
     check_axes,
@@ -49,28 +47,12 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
-#: the dtypes of loops, by the primitive of two arrays. A loop of float64 would be less accurate.
-_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-_LOOPED = {
-    "add": _INTEGERS | {"float32"},
-    "mul": _INTEGERS | {"float32"},
-    "max": _INTEGERS | {"float32", "float64"},
-    "min": _INTEGERS | {"float32", "float64"},
-}
 _NAMES = {
     "stablehlo.add": "add",
     "stablehlo.multiply": "mul",
     "stablehlo.maximum": "max",
     "stablehlo.minimum": "min",
 }
-# The rule of loops, measured beside windows on two processors (docs/explanation/loops.md).
-_WINDOW = 16  # the length up to which a window is one kernel
-_STEP = 256  # elements of a step
-_FEW_ROWS = 8  # rows of a step that are apart in memory
-_CACHED = 8192  # elements of an array whose rows may be apart
-_VECTOR = 8  # elements that one instruction adds
-_LONG = 2**17  # additions of one processor
-
 #: (tangent, result, operand, axis, reverse) -> tangent of the result
 Tangent = Callable[[Any, Any, Any, int, bool], Any]
 
@@ -111,12 +93,13 @@ class Cumulative(SingleResult):
         out, axis = ctx.aval_out, params["axis"]
         if out.size == 0:
             return operands[0]
-        if ctx.is_for_unsplit_cpu and self._is_loop(out, axis):
+        form = cumulative_form(out, axis, self.binary) if ctx.is_for_unsplit_cpu else None
+        if form is not None:
             start = {
                 "combiner": self.binary,
                 "identity": np.asarray(self.identity(out.dtype)).item(),
             }
-            return ctx.form(running, operands, self.name, **start, **params)[0]
+            return ctx.form(form, operands, self.name, **start, **params)[0]
         window = _whole_window(out.shape, axis, params["reverse"])
         scalar = out.update(shape=())
         init = ctx.numpy_constant(np.asarray(self.identity(out.dtype)).astype(out.dtype))
@@ -124,21 +107,11 @@ class Cumulative(SingleResult):
             ctx, operands[0], init, window, lambda x, y: (self.combine(scalar, x, y),)
         )
 
-    def _is_loop(self, aval: ShapedArray, axis: int) -> bool:
-        """Return True if the reduction is faster as a loop over the axis."""
-        if self.binary is None or str(aval.dtype) not in _LOOPED[self.binary]:
-            return False
-        length, inner = aval.shape[axis], math.prod(aval.shape[axis + 1 :])
-        outer = math.prod(aval.shape[:axis])
-        is_near = outer <= _FEW_ROWS or aval.size <= _CACHED
-        is_short = length * outer * max(1, inner // _VECTOR) <= _LONG
-        return length > _WINDOW and outer * inner <= _STEP and is_near and is_short
-
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
         direction = _direction(operation)
         if direction is None or _NAMES.get(operation.combiner or "") != self.binary:
             return False
-        return self._is_loop(operation.aval_out, direction[0])
+        return cumulative_form(operation.aval_out, direction[0], self.binary) is not None
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         if len(operands) != 2:
@@ -185,27 +158,6 @@ class Cumulative(SingleResult):
             return None
         moved = params | {"axis": order.index(params["axis"])}
         return Reordered(moved, (order,), (order,))
-
-
-def running(x: Any, *, combiner: str, identity: Any, axis: int, reverse: bool) -> Any:
-    """Return the cumulative array, by a loop over the axis that starts from `identity`.
-
-    Sums and products of float32 are float64 until they are stored: a loop adds more terms one after
-    the other than a tree of sums, and would have a larger error.
-    """
-    shape, dtype = shape_of(x), get_aval(x).dtype
-    wide = np.dtype("float64") if combiner in ("add", "mul") and dtype == "float32" else dtype
-    row = tuple([1 if i == axis else n for i, n in enumerate(shape)])
-
-    def step(i: Any, total: Any, out: Any) -> list[Any]:
-        place = op.sub(np.int32(shape[axis] - 1), i) if reverse else i
-        starts = [place if k == axis else np.int32(0) for k in range(len(shape))]
-        part = op.dynamic_slice(x, *starts, slice_sizes=row)
-        total = getattr(op, combiner)(total, to_dtype(part, wide))
-        return [total, op.dynamic_update_slice(out, to_dtype(total, dtype), *starts)]
-
-    start = op.broadcast_in_dim(wide.type(identity), shape=row, broadcast_dimensions=())
-    return repeat(shape[axis], step, start, zeros_like(x))[1]
 
 
 def _direction(operation: StableHloOperation) -> tuple[int, bool] | None:

@@ -1,4 +1,4 @@
-"""Cumulative reductions of one CPU, which are loops over the axis where these are faster."""
+"""Cumulative reductions of one CPU, which are loops or blocks where these are faster."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def test_a_loop_has_the_values_of_numpy(
         ("cumlogsumexp", (300,), 0, "float32"),
         ("cumsum", (300, 257), 0, "float32"),  # a step of many elements
         ("cumsum", (9, 1000), 1, "float32"),  # rows that are apart
-        ("cumsum", (2**17 + 1,), 0, "float32"),  # several processors are faster
+        ("cumsum", (2**9, 255), 1, "float32"),  # the last of few blocks is not full
+        ("cumsum", (2**8, 255), 1, "float32"),  # few elements
+        ("cumsum", (2**8, 2**8, 2), 1, "float32"),  # not the last axis
+        ("cumlogsumexp", (2**17 + 1,), 0, "float32"),
     ],
 )
 def test_others_are_windows(name: str, shape: tuple[int, ...], axis: int, dtype: str) -> None:
@@ -73,6 +76,57 @@ def test_others_are_windows(name: str, shape: tuple[int, ...], axis: int, dtype:
         program = text(name, ox.ShapeDtypeStruct(shape, dtype), axis)
     assert "stablehlo.reduce_window" in program
     assert "stablehlo.while" not in program
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis", "dtype"),
+    [
+        ((2**8, 2**8), 1, "float32"),
+        ((9, 7500), 1, "int8"),
+        ((2, 30, 1111), 2, "int32"),
+        ((2**17 + 1,), 0, "float32"),  # several processors are faster than a loop
+        ((300, 257, 1), 1, "uint16"),
+    ],
+)
+def test_blocks_have_the_values_of_numpy(
+    name: str, reverse: bool, shape: tuple[int, ...], axis: int, dtype: str
+) -> None:
+    x = drawn(shape, dtype)
+    if name == "cumprod" and dtype == "float32":
+        x = 1 + x / 1000
+    ours = ox.jit(lambda x: getattr(lax, name)(x, axis=axis, reverse=reverse))
+    program = ours.lower(x).as_text()
+    assert "stablehlo.while" not in program
+    assert "stablehlo.reduce_window" not in program
+    turned = np.flip(x, axis) if reverse else x
+    expected = NUMPY[name].accumulate(turned, axis, dtype=dtype if dtype != "float32" else "f8")
+    expected = np.flip(expected, axis) if reverse else expected
+    tolerance = 1e-5 * float(np.abs(expected.astype("f8")).max())
+    np.testing.assert_allclose(
+        np.asarray(ours(x)), expected.astype(dtype), rtol=1e-4, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("name", NUMPY)
+def test_blocks_are_those_of_jax(name: str) -> None:
+    x = drawn((64, 1024), "float32")
+    ours = olympus.interop.jax.jit(lambda x: getattr(jax.lax, name)(x, axis=1))
+    assert "stablehlo.reduce_window" not in ours.lower(x).as_text()
+    theirs = jax.jit(lambda x: getattr(jax.lax, name)(x, axis=1))(x)
+    np.testing.assert_array_equal(np.asarray(ours(x)), np.asarray(theirs))
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, -0.0])
+def test_blocks_have_special_values(name: str, value: float) -> None:
+    x = np.ones((64, 1024), "float32")
+    x[3, 500:] = value
+    x[4, :] = value
+    ours = ox.jit(lambda x: getattr(lax, name)(x, axis=1))(x)
+    theirs = jax.jit(lambda x: getattr(jax.lax, name)(x, axis=1))(x)
+    np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
 
 
 def test_other_targets_have_windows() -> None:
