@@ -215,7 +215,9 @@ class _Rewriting:
     def _relabel(self, eqn: Eqn) -> None:
         """Give the array of a transpose another order, without an equation."""
         (x,), (out,) = eqn.inputs, eqn.outputs
-        assert isinstance(x, Var)
+        if isinstance(x, Literal):  # a number, which files of other tools may transpose
+            self.arrays[out] = _Array(None, x, eqn.source)
+            return
         array, permutation = self.arrays[x], eqn.params["permutation"]
         if array.constant is not None:
             self.arrays[out] = _Array.of_constant(np.transpose(array.constant, permutation))

@@ -13,7 +13,7 @@ from olympus_core.analysis.cost.cost import Cost
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
-from olympus_core.base.regular_files import read_regular
+from olympus_core.base.regular_files import path_text, read_regular
 from olympus_core.execution.compilation import Linalg, Repeats, checked_linalg, checked_repeats
 from olympus_core.execution.hidden_arguments import (
     Constants,
@@ -172,7 +172,8 @@ def read(
     if dynamic:
         module = refined(module, {i: by_index[i] for i in dynamic}, name)
     prepare_devices(module)
-    signature = _signature(module, Path(name).name.partition(".")[0] or "main", names)
+    stem = path_text(Path(name).name.partition(".")[0])  # the compiler's names are UTF-8
+    signature = _signature(module, stem or "main", names)
     if as_is:
         return UnchangedProgram(signature, module, "it is read with as_is")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,30 @@ def test_a_file_gives_the_names_of_arguments_and_of_the_program(tmp_path: Path) 
     assert traced.fun_name == "step"
     assert traced.arg_names == ("params['w']", "x")
     assert stablehlo.read(ADD.encode()).arg_names == ("arg0", "arg1")
+
+
+def test_the_name_of_a_file_need_not_be_text(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.mlir")
+    path.write_text(ADD)
+    one = np.ones(3, np.float32)
+    assert np.asarray(stablehlo.read(path).lower().compile()(one, one)).tolist() == [2] * 3
+
+
+def test_a_number_may_be_transposed_beside_a_convolution() -> None:
+    text = """
+    func.func @main(%x: tensor<1x1x2xf32>, %w: tensor<1x1x1xf32>)
+        -> (tensor<1x1x2xf32>, tensor<f32>) {
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0],
+        window = {} {feature_group_count = 1 : i64, batch_group_count = 1 : i64}
+        : (tensor<1x1x2xf32>, tensor<1x1x1xf32>) -> tensor<1x1x2xf32>
+      %1 = stablehlo.constant dense<3.0> : tensor<f32>
+      %2 = stablehlo.transpose %1, dims = [] : (tensor<f32>) -> tensor<f32>
+      return %0, %2 : tensor<1x1x2xf32>, tensor<f32>
+    }
+    """
+    y, three = stablehlo.read(text.encode()).lower().compile()(X[None, :1, :2], X[None, :1, 3:])
+    np.testing.assert_array_equal(y, X[None, :1, :2] * X[0, 3])
+    assert float(three) == 3
 
 
 def test_donations_of_a_file_are_donations() -> None:
