@@ -51,6 +51,8 @@ _IMPORTS = {
 #: The keyword arguments of PyTorch that have another name here.
 _TORCH_KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
 
+#: The module in whose calls JAX traces a function of the user.
+_TRACING_BY_JAX = "olympus_core.interop.jax_tracing"
 _JAX = re.compile(r"\bJAX (?:type|value)\b|\bjaxlib\.")
 _KEYWORD = re.compile(r"\) got an unexpected keyword argument '(\w+)'")
 _UNHASHABLE = re.compile(r"unhashable type: '(\w+)'")
@@ -192,9 +194,12 @@ def _of_jax(error: BaseException) -> str | None:
 
     JAX removes its own frames from the traceback of most errors, but names itself in the text.
     """
-    frame, _ = _innermost(error)
-    module = str(frame.f_globals.get("__name__", ""))
-    if module.partition(".")[0] != "jax" and not _JAX.search(str(error)):
+    modules = [
+        str(frame.f_globals.get("__name__", ""))
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    ]
+    is_of_jax = modules[-1].partition(".")[0] == "jax" or _JAX.search(str(error))
+    if not is_of_jax or _TRACING_BY_JAX in modules:
         return None
     return (
         "this line calls JAX, which does not accept arrays of OLYMPUS: import the module of "

@@ -42,6 +42,10 @@ def power(x, n):
 
 def wrong(x):
     return jnp.zeros(3) + x.no_name
+
+
+def mismatched(x):
+    return jnp.sin(x) @ jnp.ones(4)
 """
 TOML = """
 [target.step]
@@ -99,6 +103,13 @@ def test_an_error_of_the_function_has_its_line(net: Path, invoke: Invoke) -> Non
     assert result.exit_code == 3
     assert "wrong raised AttributeError while it was traced" in result.stderr
     assert "net.py:31" in result.stderr
+
+
+def test_an_error_of_jax_is_not_due_to_an_array_of_olympus(net: Path, invoke: Invoke) -> None:
+    result = invoke("trace", "net:mismatched", "--shapes", "f32[3]")
+    assert result.exit_code == 3
+    assert "mismatched raised TypeError while it was traced: dot_general" in result.stderr
+    assert "hint" not in result.stderr
 
 
 def test_the_frontend_is_chosen_by_a_key(net: Path, invoke: Invoke) -> None:
