@@ -66,7 +66,7 @@ class ProgramCall(MultipleResults):
     ) -> tuple[list[Any], list[Any]]:
         program: Olympuspr = params["olympuspr"]
         nonzero = tuple(t is not None for t in tangents)
-        dual_program, has_tangent = self._dual(program, nonzero)
+        dual_program, has_tangent = _dual(program, nonzero)
         nonzero_tangents = [t for t in tangents if t is not None]
         outs = self.bind(*primals, *nonzero_tangents, **(params | {"olympuspr": dual_program}))
         count = len(program.outvars)
@@ -84,7 +84,7 @@ class ProgramCall(MultipleResults):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, Linear) for x in operands)
         nonzero = tuple(c is not None for c in cotangent)
-        program, has_cotangent = self._transposed(params["olympuspr"], linear, nonzero)
+        program, has_cotangent = _transposed(params["olympuspr"], linear, nonzero)
         values = [x for x, u in zip(operands, linear, strict=True) if not u]
         cotangents = [c for c in cotangent if c is not None]
         outs = iter(self.bind(*values, *cotangents, **(params | {"olympuspr": program})))
@@ -94,11 +94,11 @@ class ProgramCall(MultipleResults):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], tuple[int | None, ...]]:
-        program, out_dims = self._batched(params["olympuspr"], batched, tuple(dims))
+        program, out_dims = _batched(params["olympuspr"], batched, tuple(dims))
         return self.bind(*args, **(params | {"olympuspr": program})), out_dims
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
-        parts = self._split(params["olympuspr"], unknown)
+        parts = _split(params["olympuspr"], unknown)
 
         def run(args: Sequence[Any]) -> list[Any]:
             program = parts.computing
@@ -108,24 +108,6 @@ class ProgramCall(MultipleResults):
         count = sum(not u for u in parts.unknown_outs)
         unknown_params = params | {"olympuspr": parts.unknown}
         return TangentSplit(run, count, self, unknown_params, parts.unknown_outs)
-
-    # the transformations of the program
-
-    def _dual(self, program: Olympuspr, nonzero: Mask) -> tuple[Olympuspr, Mask]:
-        return jvp_program(program, nonzero, (False,) * len(program.outvars))
-
-    def _split(self, program: Olympuspr, unknown: Mask) -> SplitProgram:
-        return split_program(program, unknown)
-
-    def _transposed(
-        self, program: Olympuspr, linear: Mask, nonzero: Mask
-    ) -> tuple[Olympuspr, Mask]:
-        return transposed_program(program, linear, nonzero)
-
-    def _batched(
-        self, program: Olympuspr, batched: Batched, dims: tuple[int | None, ...]
-    ) -> BatchedProgram:
-        return batch_program(program, batched, dims)
 
 
 class InlineCall(ProgramCall):
@@ -165,39 +147,6 @@ class JitCall(ProgramCall):
         return EagerOperation(
             f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs
         )
-
-    # the shardings of the call are those of the transformed program
-
-    def _dual(self, program: Olympuspr, nonzero: Mask) -> tuple[Olympuspr, Mask]:
-        own = call_shardings.get(program)
-        if own is None:
-            return super()._dual(program, nonzero)
-        result, has_tangent = super()._dual(own.program, nonzero)
-        return _dual(own, result, nonzero, has_tangent), has_tangent
-
-    def _split(self, program: Olympuspr, unknown: Mask) -> SplitProgram:
-        own = call_shardings.get(program)
-        if own is None:
-            return super()._split(program, unknown)
-        return _split(own, super()._split(own.program, unknown), unknown)
-
-    def _transposed(
-        self, program: Olympuspr, linear: Mask, nonzero: Mask
-    ) -> tuple[Olympuspr, Mask]:
-        own = call_shardings.get(program)
-        if own is None:
-            return super()._transposed(program, linear, nonzero)
-        result, has_cotangent = super()._transposed(own.program, linear, nonzero)
-        return _transposed(own, result, linear, nonzero, has_cotangent), has_cotangent
-
-    def _batched(
-        self, program: Olympuspr, batched: Batched, dims: tuple[int | None, ...]
-    ) -> BatchedProgram:
-        own = call_shardings.get(program)
-        if own is None:
-            return super()._batched(program, batched, dims)
-        result = super()._batched(own.program, batched, dims)
-        return result._replace(program=_batched(own, result, batched, dims))
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         if operation.name == "stablehlo.composite":
@@ -242,16 +191,23 @@ def constrained(program: Olympuspr, ins: _Shardings, outs: _Shardings) -> Olympu
     return result
 
 
-def _dual(
-    own: CallShardings, program: Olympuspr, nonzero: Sequence[bool], has_tangent: Sequence[bool]
-) -> Olympuspr:
-    """Return the program of values and tangents, each tangent with the sharding of its value."""
+def _dual(program: Olympuspr, nonzero: Mask) -> tuple[Olympuspr, Mask]:
+    """Return `jvp_program`, in which each tangent has the sharding of its value."""
+    own = call_shardings.get(program)
+    none = (False,) * len(program.outvars)
+    if own is None:
+        return jvp_program(program, nonzero, none)
+    result, has_tangent = jvp_program(own.program, nonzero, none)
     ins, outs = _chosen(own.ins, nonzero), _chosen(own.outs, has_tangent)
-    return constrained(program, (*own.ins, *ins), (*own.outs, *outs))
+    return constrained(result, (*own.ins, *ins), (*own.outs, *outs)), has_tangent
 
 
-def _split(own: CallShardings, parts: SplitProgram, unknown: Sequence[bool]) -> SplitProgram:
-    """Return the parts of a split program with its shardings, and none for residuals."""
+def _split(program: Olympuspr, unknown: Mask) -> SplitProgram:
+    """Return `split_program`, with the shardings of the call, and none for residuals."""
+    own = call_shardings.get(program)
+    if own is None:
+        return split_program(program, unknown)
+    parts = split_program(own.program, unknown)
     residuals = (None,) * parts.num_residuals
     computed = (None,) * sum(i is None for i in parts.forwarded)
     computing = constrained(
@@ -267,26 +223,26 @@ def _split(own: CallShardings, parts: SplitProgram, unknown: Sequence[bool]) -> 
     return parts._replace(computing=computing, unknown=linear)
 
 
-def _transposed(
-    own: CallShardings,
-    program: Olympuspr,
-    linear: Sequence[bool],
-    nonzero: Sequence[bool],
-    has_cotangent: Sequence[bool],
-) -> Olympuspr:
-    """Return the transpose of a program, each cotangent with the sharding of its value."""
+def _transposed(program: Olympuspr, linear: Mask, nonzero: Mask) -> tuple[Olympuspr, Mask]:
+    """Return `transposed_program`, in which each cotangent has the sharding of its value."""
+    own = call_shardings.get(program)
+    if own is None:
+        return transposed_program(program, linear, nonzero)
+    result, has_cotangent = transposed_program(own.program, linear, nonzero)
     ins = (*_chosen(own.ins, [not u for u in linear]), *_chosen(own.outs, nonzero))
     every = zip(_chosen(own.ins, linear), has_cotangent, strict=False)
-    return constrained(program, ins, tuple(s for s, has in every if has))
+    return constrained(result, ins, tuple(s for s, has in every if has)), has_cotangent
 
 
-def _batched(
-    own: CallShardings, result: BatchedProgram, batch: Batched, dims: Sequence[int | None]
-) -> Olympuspr:
-    """Return the mapped program; the mapped axes are split along the axes `spmd` of the mesh."""
-    ins = [_with_axis(s, d, batch.spmd) for s, d in zip(own.ins, dims, strict=True)]
-    outs = [_with_axis(s, d, batch.spmd) for s, d in zip(own.outs, result.out_dims, strict=True)]
-    return constrained(result.program, tuple(ins), tuple(outs))
+def _batched(program: Olympuspr, batched: Batched, dims: tuple[int | None, ...]) -> BatchedProgram:
+    """Return `batch_program`, whose mapped axes are split along the axes `spmd` of the mesh."""
+    own = call_shardings.get(program)
+    if own is None:
+        return batch_program(program, batched, dims)
+    result = batch_program(own.program, batched, dims)
+    ins = [_with_axis(s, d, batched.spmd) for s, d in zip(own.ins, dims, strict=True)]
+    outs = [_with_axis(s, d, batched.spmd) for s, d in zip(own.outs, result.out_dims, strict=True)]
+    return result._replace(program=constrained(result.program, tuple(ins), tuple(outs)))
 
 
 def _with_axis(sharding: Sharding | None, dim: int | None, names: Any) -> Sharding | None:
