@@ -288,7 +288,10 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> None:
                 f"and got {params[name]}"
             )
         if name != "padding" and any(n < 1 for n in params[name]):
-            raise ShapeError(f"conv_general_dilated needs positive {name}, and got {params[name]}")
+            what = "strides" if name == "window_strides" else "dilations"
+            raise ShapeError(
+                f"All {what} must be positive, got {params[name]} as {name} of conv_general_dilated"
+            )
     batch, features = (lhs.shape[i] for i in numbers.lhs_spec[:2])
     outputs, inputs = (rhs.shape[i] for i in numbers.rhs_spec[:2])
     _check_groups(params, (lhs, rhs), (batch, features, outputs, inputs))

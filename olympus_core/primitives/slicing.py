@@ -170,7 +170,10 @@ class DynamicSlice(LinearPrimitive, SingleResult):
         if len(sizes) != x.ndim or any(
             not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)
         ):
-            raise ShapeError(f"dynamic_slice of sizes {sizes} does not fit {x.short_name()}")
+            raise ShapeError(
+                "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
+                f"{sizes} for operand shape {x.shape}, in dynamic_slice"
+            )
         return x.update(shape=sizes)
 
     def sharding_rule(
@@ -345,7 +348,9 @@ class Pad(SingleResult):
         config: tuple[tuple[int, int, int], ...] = params["padding_config"]
         check_one_dtype("pad", avals)
         if value.shape:
-            raise ShapeError(f"pad needs a scalar to pad with, and got {value.short_name()}")
+            raise ShapeError(
+                f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}, in pad"
+            )
         if len(config) != x.ndim or any(len(c) != 3 for c in config):
             raise ShapeError(
                 "length of padding_config must equal the number of axes of operand, with (low, "

@@ -263,6 +263,12 @@ jacfwd(reverse(lambda x: (x, x), lambda r, c: (c,)))(1.0)
     can't apply forward-mode autodiff \(jvp\) to a custom_vjp function
 jit(lambda n, x: grad(product, 1)(n, x))(2.0, 3.0)
     Found a JAX Tracer object passed as an argument to a custom_vjp function in a position
+checkpoint(lambda x: x, static_argnums=1)(1.0)
+    can only take integer values greater than or equal to `-len\(args\)` and less than `len\(args\)`
+lax.dynamic_slice(ones, (0,), (4,))
+    slice_sizes must be less than or equal to operand shape, got slice_sizes \(4,\) for
+lax.pad(ones, ones, [(0, 0, 0)])
+    padding_value must be a scalar; got np.shape\(padding_value\)=\(3,\)
 linear_transpose(lax.sin, 1.0)(1.0)
     Transpose rule \(for reverse-mode differentiation\) for 'sin' not implemented
 """

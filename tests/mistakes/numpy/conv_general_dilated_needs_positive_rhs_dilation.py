@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.conv_with_general_padding(values(1, 2, 5), values(3, 2, 2), (1,), "SAME", (1,), (0,))
-# ShapeError: conv_general_dilated needs positive rhs_dilation, and got (0,)
+# ShapeError: All dilations must be positive, got (0,) as rhs_dilation of conv_general_dilated
