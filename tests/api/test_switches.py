@@ -368,7 +368,7 @@ def test_closure_convert_leaves_what_has_no_derivative():
     converted, consts = olympus.closure_convert(lambda t: {"y": t["x"] + steps}, {"x": 1.0})
     assert consts == []
     np.testing.assert_array_equal(converted({"x": 2.0})["y"], [2, 3, 4])
-    with pytest.raises(TypeError, match=r"needs arguments of its example's\s+structure"):
+    with pytest.raises(TypeError, match="must have the same Pytree structure"):
         converted([2.0])
 
 
