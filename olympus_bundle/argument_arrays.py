@@ -47,7 +47,8 @@ def typed_arrays(leaves: Sequence[Any], arguments: Sequence[ArrayInfo]) -> list[
     if wrong:
         raise SignatureError(
             "Argument types differ from the types for which this computation was compiled. "
-            "The mismatches are:\n" + "\n".join(wrong)
+            "Perhaps you are calling the compiled executable with a different enable_x64 mode than "
+            "when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
         )
     return arrays
 
