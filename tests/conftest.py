@@ -37,9 +37,10 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
 # Thousands of tiny programs are compiled here and each runs once, so optimizations are not worth
 # their time, nor the slower of the two ways in which older jaxlibs emit fusions: newer ones, which
-# the tests run on too, have it alone.  XLA reads its flags once a process: the processes that
-# tests start have the usual ones.
-_FASTER = ["--xla_backend_optimization_level=0"]
+# the tests run on too, have it alone.  To split the code of such a program among threads takes
+# longer than to compile it.  XLA reads its flags once a process: the processes that tests start
+# have the usual ones.
+_FASTER = ["--xla_backend_optimization_level=0", "--xla_cpu_parallel_codegen_split_count=1"]
 if jaxlib.version.__version_info__ < (0, 11):
     _FASTER.append("--xla_cpu_use_fusion_emitters=false")
 os.environ["XLA_FLAGS"] = " ".join(_FASTER)
