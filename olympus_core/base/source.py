@@ -330,6 +330,18 @@ def function_name(fun: Callable[..., Any]) -> str:
     return str(getattr(fun, "__name__", type(fun).__name__))
 
 
+def function_path(fun: Callable[..., Any]) -> str:
+    """Return the name of a function with its module, also inside partials and callable objects.
+
+    >>> function_path(functools.reduce)
+    '_functools:reduce'
+    """
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    named = fun if hasattr(fun, "__qualname__") else type(fun)
+    return f"{getattr(named, '__module__', '?')}:{named.__qualname__}"
+
+
 def look_like(wrapper: Any, fun: Callable[..., Any]) -> None:
     """Copy a function's name, documentation and attributes to an object that wraps it.
 

@@ -14,14 +14,19 @@ from olympus_core.arrays.device_array import DeviceArray, put_array
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.errors import LoweringError, TransformError, VmapMethodError
 from olympus_core.ir.primitive import Batched, MultipleResults, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import move_axis
-from olympus_core.primitives.host_function import HostCallee, checked_results
+from olympus_core.primitives.host_function import FlatFunction, HostCallee, checked_results
 from olympus_core.transforms.programs import staged
 
 if TYPE_CHECKING:
     from olympus_core.ir.olympuspr import Eqn, Var
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
+#: the names of the handlers in modules of JAX, without their platforms; the handler of a
+#: partitioned call gives each device its part
+_CALL, _PARTITIONED = "xla_ffi_python_", "xla_ffi_partitioned_python_"
 #: the handler of a call in the runtime of each platform
 _HANDLERS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
 #: the rules of `vmap` that call the function once for each element
@@ -77,6 +82,23 @@ class HostCall(MultipleResults):
         index = ctx.host_function(callee)
         return ctx.host_call(handler, index, operands, has_side_effect=self.is_effect)
 
+    def of_jax(self, operation: StableHloOperation, operands: Sequence[Any], **rule: Any) -> Any:
+        """Return the results of a call in a module of JAX whose functions are known, or None.
+
+        The value of the order is passed on: lowering orders the calls as their equations are.
+        """
+        function = _called(operation)
+        if function is None or operation.flag("has_side_effect") != self.is_effect:
+            return None
+        # the layouts are row-major, as `lower` writes them
+        for name in ("api_version", "called_computations", "operand_layouts", "result_layouts"):
+            operation.attribute(name)
+        operation.attribute("sdy.sharding")  # the first device, as for `lower`
+        order = operands[: operation.is_ordered]
+        arrays, results = operands[len(order) :], operation.avals_out[len(order) :]
+        called = function.host_function(len(arrays), operation.is_ordered)
+        return [*order, *self.bind(*arrays, function=called, results=results, **rule)]
+
     def threaded(self, eqn: Eqn, thread: Any, order: Any, after: Var) -> Eqn:
         return eqn.replace(
             inputs=(order, *eqn.inputs),
@@ -126,6 +148,23 @@ class HostCall(MultipleResults):
             unroll=batched.size if unrolled else 1,
         )
         return outs, [0] * len(outs)
+
+
+def _called(operation: StableHloOperation) -> FlatFunction | None:
+    """Return the function that a custom call of JAX calls, or None for another operation."""
+    name = operation.text("call_target_name").strip('"')
+    if name.startswith(_PARTITIONED):
+        if operation.num_devices > 1 and (
+            operation.manual is None or not operation.manual.is_whole
+        ):
+            return None
+    elif not name.startswith(_CALL):
+        return None
+    operation.attribute("backend_config")  # JAX's is empty
+    config = operation.attribute("mhlo.backend_config")
+    if not isinstance(config, mlir.ir.DictAttr) or len(config) != 1 or "index" not in config:
+        return None
+    return operation.host_function(config["index"].value)
 
 
 class PureCall(HostCall):
@@ -197,6 +236,24 @@ class DebugCall(EffectCall):
         return [None] * len(operands)
 
 
-pure_callback_p = PureCall("pure_callback")
-io_callback_p = EffectCall("io_callback")
+class PureCallback(PureCall):
+    """The call of `pure_callback`."""
+
+    raised_from: tuple[str, ...] = ("stablehlo.custom_call",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.of_jax(operation, operands, vmap_method=None)
+
+
+class IoCallback(EffectCall):
+    """The call of `io_callback`; calls for debugging are the same in a module."""
+
+    raised_from: tuple[str, ...] = ("stablehlo.custom_call",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.of_jax(operation, operands, ordered=operation.is_ordered)
+
+
+pure_callback_p = PureCallback("pure_callback")
+io_callback_p = IoCallback("io_callback")
 debug_callback_p = DebugCall("debug_callback")

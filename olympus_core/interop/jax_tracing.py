@@ -15,6 +15,7 @@ from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.execution.compilation import Linalg, Repeats
 from olympus_core.execution.hidden_arguments import Constants
 from olympus_core.execution.spmd import Placement
+from olympus_core.interop.jax_callbacks import host_functions
 from olympus_core.interop.jax_modules import jax
 from olympus_core.interop.jax_shardings import (
     JaxArguments,
@@ -88,7 +89,12 @@ class JaxTraced(Traced):
             donated = [i for i, x in enumerate(jax.tree.leaves(lowered.args_info)) if x.donated]
             content = io.BytesIO()
             lowered.compiler_ir().operation.write_bytecode(content)
-            traced = read(content.getvalue(), name=self._name, as_is=self._as_is)
+            traced = read(
+                content.getvalue(),
+                name=self._name,
+                as_is=self._as_is,
+                host_functions=host_functions(lowered),
+            )
             s = traced.signature
             in_tree, out_tree = self._trees
             traced.signature = s._replace(

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from olympus_core import xla
 from olympus_core.analysis.cost.cost import Cost
@@ -43,6 +43,10 @@ from olympus_core.xla.runtime.program_formats import (
     refined,
 )
 
+if TYPE_CHECKING:
+    from olympus_core.primitives.host_function import FlatFunction
+
+_T = TypeVar("_T")
 #: largest file that is read, in bytes
 _MAX_FILE = 2**31
 _RESULT_NAMES = ("olympus.result_info", "jax.result_info")
@@ -127,6 +131,7 @@ def read(
     function: str = "main",
     shapes: Mapping[str, ShapeDtypeStruct] | Sequence[ShapeDtypeStruct] = (),
     as_is: bool = False,
+    host_functions: Sequence[FlatFunction] = (),
 ) -> Traced:
     """Return the program of a file, or of the bytes of one, as a traced function.
 
@@ -148,6 +153,8 @@ def read(
       function: the function of the module to read.
       shapes: the types of arguments, by name or in order; arguments with dynamic shapes need one.
       as_is: True to compile the module unchanged.
+      host_functions: the Python functions that the program calls, in the order of their indices;
+        without them, or with `as_is`, a program that calls Python is compiled and cannot run.
 
     Raises:
       ArtifactError: the content is not a program in one of the formats, or has no such function.
@@ -173,14 +180,28 @@ def read(
         module = refined(module, {i: by_index[i] for i in dynamic}, name)
     prepare_devices(module)
     stem = path_text(Path(name).name.partition(".")[0])  # the compiler's names are UTF-8
-    signature = _signature(module, stem or "main", names)
+    function_type = main_function(module).type
+    has_order = any(map(mlir.is_token, function_type.inputs))
+    if has_order and host_functions and as_is:
+        raise UsageError(
+            f"'{name}' has ordered effects, and is compiled only if OLYMPUS lowers it",
+            hint="leave out as_is",
+        )
+    signature = _signature(module, stem or "main", names, has_order and bool(host_functions))
     if as_is:
         return UnchangedProgram(signature, module, "it is read with as_is")
     try:
         in_shardings, out_shardings = entry_shardings(module)
-        program = raise_module(module)
+        program = raise_module(module, host_functions=host_functions)
     except UnraisableError as exc:
+        if has_order:
+            raise UsageError(
+                f"'{name}' has ordered effects, and OLYMPUS cannot lower it: {exc}"
+            ) from None
         return UnchangedProgram(signature, module, str(exc))
+    if has_order:
+        in_shardings = _of_arrays(in_shardings, function_type.inputs)
+        out_shardings = _of_arrays(out_shardings, function_type.results)
     placed = signature._replace(in_shardings=in_shardings, out_shardings=out_shardings)
     return Traced(placed, program)
 
@@ -283,14 +304,24 @@ def _example(kind: Any) -> str:
     return f"{kind.element_type}[{','.join(map(str, sizes))}]"
 
 
-def _signature(module: Any, name: str, names: Sequence[str]) -> Interface:
+def _of_arrays(values: Sequence[_T], types: Sequence[Any]) -> tuple[_T, ...]:
+    """Return the values of arrays, without those of tokens; empty if `values` is."""
+    return tuple([x for x, kind in zip(values, types, strict=False) if not mlir.is_token(kind)])
+
+
+def _signature(module: Any, name: str, names: Sequence[str], has_order: bool) -> Interface:
+    """Return the interface of a module; without the tokens of its effects if it `has_order`."""
     function = main_function(module)
+    ins, outs = list(function.type.inputs), list(function.type.results)
+    attributes = list(function.operation.attributes.get("arg_attrs") or [])
+    if has_order:
+        names, attributes = _of_arrays(names, ins), list(_of_arrays(attributes, ins))
+        ins, outs = list(_of_arrays(ins, ins)), list(_of_arrays(outs, outs))
     try:
-        inputs = tuple([aval_of(x) for x in function.type.inputs])
-        results = tuple([aval_of(x) for x in function.type.results])
+        inputs = tuple([aval_of(x) for x in ins])
+        results = tuple([aval_of(x) for x in outs])
     except UnraisableError as exc:
         raise ArtifactError(f"the program's arguments and results are arrays, and {exc}") from None
-    attributes = function.operation.attributes.get("arg_attrs") or []
     donated = frozenset([i for i, own in enumerate(attributes) if any(x in own for x in _DONATED)])
     out: Any = tuple(range(len(results)))
     if len(results) == 1:

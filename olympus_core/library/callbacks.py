@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import logging
 import string
 import sys
@@ -16,7 +15,7 @@ from olympus_core import xla
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, canonical_shape, get_aval, shaped
 from olympus_core.base.errors import ArgumentError, DTypeError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, function_path
 from olympus_core.control.host_call import debug_callback_p, io_callback_p, pure_callback_p
 from olympus_core.primitives.host_function import HostFunction
 from olympus_core.transforms import data
@@ -131,7 +130,7 @@ def debug_callback(
             raise ArgumentError(
                 f"first argument to debug.callback must be callable, and got {callback!r:.80}"
             )
-        names = function_name(callback), _path(callback)
+        names = function_name(callback), function_path(callback)
         _bind_debug(_Discarding(callback), args, kwargs, ordered, names)
 
     if callback is None:
@@ -272,15 +271,7 @@ def _returning(
     callback: Callable[..., Any], in_tree: tree.PyTreeDef, out_tree: tree.PyTreeDef
 ) -> HostFunction:
     called = _Returning(callback, out_tree)
-    return HostFunction(called, in_tree, function_name(callback), _path(callback))
-
-
-def _path(function: Callable[..., Any]) -> str:
-    """Return the name of a function with its module, as a bundle has it."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{getattr(named, '__module__', '?')}:{named.__qualname__}"
+    return HostFunction(called, in_tree, function_name(callback), function_path(callback))
 
 
 def _bind_debug(

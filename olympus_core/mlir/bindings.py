@@ -163,6 +163,11 @@ def element_type(dt: dtypes.DType) -> ir.Type:
 
 
 @functools.cache
+def is_token(kind: ir.Type) -> bool:
+    """Return True for the type of a token, which orders effects."""
+    return str(kind) == "!stablehlo.token"
+
+
 def tensor_type(aval: ShapedArray) -> ir.Type:
     """Return the tensor type of an aval."""
     with context():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import switched
 from olympus_core.base.errors import CallbackError
+from olympus_core.base.tree import structure
 
 if TYPE_CHECKING:
     from olympus_core.base.tree import PyTreeDef
@@ -59,6 +61,37 @@ class HostFunction:
             leaves.insert(i, value)
         args, kwargs = self.in_tree.unflatten(leaves)
         return self.function(*args, **kwargs)
+
+
+class FlatFunction(NamedTuple):
+    """A Python function that a module of another tool calls by its index, with NumPy arrays.
+
+    It returns a sequence of arrays. An ordered one takes the value of the order first, and returns
+    it first. `path` is its name with its module.
+    """
+
+    function: Callable[..., Sequence[Any]]
+    name: str
+    path: str
+
+    def host_function(self, count: int, is_ordered: bool) -> HostFunction:
+        """Return the function of `count` arrays, without the order."""
+        called = FlatCall(self.function, is_ordered)
+        return HostFunction(called, structure((tuple(range(count)), {})), self.name, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class FlatCall:
+    """The call of such a function with the arrays of a `HostFunction`."""
+
+    function: Callable[..., Sequence[Any]]
+    is_ordered: bool
+
+    def __call__(self, *arrays: Any) -> Sequence[Any]:
+        values = [array_to_numpy(x) if isinstance(x, DeviceArray) else x for x in arrays]
+        if not self.is_ordered:
+            return self.function(*values)
+        return self.function(None, *values)[1:]
 
 
 class HostCallee(NamedTuple):

@@ -24,6 +24,7 @@ from olympus_core.ir.olympuspr import Olympuspr, Var
 from olympus_core.ir.primitive import Primitive, op
 from olympus_core.ir.trace import using_trace
 from olympus_core.lowering.module_state import Manual
+from olympus_core.lowering.ordering import ORDER
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.regions import outer_values
 from olympus_core.placement.mesh import AnyMesh
@@ -35,6 +36,7 @@ from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
+    from olympus_core.primitives.host_function import FlatFunction
 
 _RETURNS = frozenset(["func.return", "sdy.return", "stablehlo.return"])
 #: operations with an effect, or a result of no array type: a program with one is not raised
@@ -113,8 +115,9 @@ class _Scope:
 class Raising:
     """The state of the raising of one module."""
 
-    def __init__(self, module: ir.Module) -> None:
+    def __init__(self, module: ir.Module, host_functions: Sequence[FlatFunction] = ()) -> None:
         self.module = module  # which owns the operations
+        self.host_functions = host_functions
         self.functions: dict[str, Any] = {}
         self.meshes = Meshes(module)
         #: the axes of a mesh that are manual in the block that is being raised
@@ -137,8 +140,25 @@ class Raising:
         """Return the type of a value."""
         aval = self.avals.get(value.type)
         if aval is None:
-            aval = self.avals[value.type] = aval_of(value.type)
+            is_order = bool(self.host_functions) and mlir.is_token(value.type)
+            aval = self.avals[value.type] = ORDER if is_order else aval_of(value.type)
         return aval
+
+    def entry(self, name: str) -> Olympuspr:
+        """Return the program of a function; without tokens, which its caller does not have."""
+        program = self.function(name)
+        block = self.functions[name].regions[0].blocks[0]
+        last = block.operations[len(block.operations) - 1]
+        arguments = zip(program.invars, block.arguments, strict=True)
+        tokens = [v for v, x in arguments if mlir.is_token(x.type)]
+        results = zip(program.outvars, last.operands, strict=True)
+        program = program.replace(
+            invars=[v for v in program.invars if v not in tokens],
+            constvars=(*tokens, *program.constvars),
+            consts=(*[np.uint8(0)] * len(tokens), *program.consts),
+            outvars=[v for v, x in results if not mlir.is_token(x.type)],
+        )
+        return simplify(program) if tokens else program
 
     def function(self, name: str) -> Olympuspr:
         """Return the program of a function; all calls with the same manual axes share it."""
@@ -222,6 +242,8 @@ class Raising:
         is_known = name.partition(".")[0] in _DIALECTS or name in _recognizers()
         if not is_known or (name in _EFFECTS and not self._is_numbered(name)):
             raise UnraisableError(f"{name} is not an operation without effects on arrays")
+        if name == "stablehlo.create_token" and self.host_functions:
+            return [self.scope.full(Splat(np.uint8(0), ORDER))]
         if name == "stablehlo.tuple":
             return [_Tuple([self.scope.read(x) for x in operation.operands])]
         if len(operation.operands) == 1 and _is_tuple(operation.operands[0]):
@@ -355,6 +377,8 @@ def _scalar_of(view: StableHloOperation) -> Any:
 def _check_opaque(operation: ir.Operation) -> None:
     """Raise UnraisableError for an operation with an effect or a reference to another symbol."""
     name, attributes = str(operation.name), operation.attributes
+    if any(mlir.is_token(x.type) for x in (*operation.operands, *operation.results)):
+        raise UnraisableError(f"{name} takes or returns a token")
     if "has_side_effect" in attributes and attributes["has_side_effect"].value:
         raise UnraisableError(f"{name} has a side effect")
     for attribute in attributes if name != "stablehlo.constant" else ():
@@ -398,8 +422,13 @@ def _source_of(location: Any) -> Source:
     return Source(position, 0, scope, backward)
 
 
-def raise_module(module: ir.Module, name: str = "main") -> Olympuspr:
+def raise_module(
+    module: ir.Module, name: str = "main", host_functions: Sequence[FlatFunction] = ()
+) -> Olympuspr:
     """Return the Olympuspr of a function of a StableHLO module.
+
+    `host_functions` are the Python functions that the module calls, in the order of their indices.
+    Calls whose effects are ordered by tokens are ordered in the program, which has no tokens.
 
     Raises:
       UnraisableError: the module has dynamic shapes, effects, or types that no array has.
@@ -408,6 +437,6 @@ def raise_module(module: ir.Module, name: str = "main") -> Olympuspr:
     """
     with gc_pause.paused(), mlir.context(), enable_x64():  # dtypes are those of the module
         try:
-            return Raising(module).function(name)
+            return Raising(module, host_functions).entry(name)
         except RecursionError:
             raise UnraisableError("its regions are nested too deeply") from None

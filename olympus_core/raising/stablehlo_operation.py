@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module_state import Manual
     from olympus_core.mlir.bindings import ir
     from olympus_core.placement.mesh import AbstractMesh
+    from olympus_core.primitives.host_function import FlatFunction
     from olympus_core.raising.raising import Raising
 
 #: values of attributes that change nothing, by name: the default accuracy of a function
@@ -114,6 +115,22 @@ class StableHloOperation:
         if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.iota":
             return False
         return int(owner.attributes["iota_dimension"].value) == axis
+
+    def host_function(self, index: int) -> FlatFunction | None:
+        """Return the Python function of an index; None if the functions are not known."""
+        functions = self._raising.host_functions
+        return functions[index] if 0 <= index < len(functions) else None
+
+    @property
+    def is_ordered(self) -> bool:
+        """True if it takes a token first: its effects are ordered."""
+        operands = self.operation.operands
+        return len(operands) > 0 and mlir.is_token(operands[0].type)
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices of the module's meshes."""
+        return max(self._raising.meshes.sizes(), default=1)
 
     @property
     def combiner(self) -> str | None:

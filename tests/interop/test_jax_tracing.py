@@ -117,17 +117,6 @@ def test_as_is_is_the_module_of_jax() -> None:
         _ = traced.olympuspr
 
 
-def test_a_program_with_a_callback_is_compiled_as_jax_lowers_it() -> None:
-    def shown(x: Any) -> Any:
-        jax.debug.print("{}", x)
-        return x + 1
-
-    traced = trace(shown, [Struct((), "float32")])
-    with pytest.raises(UsageError, match="'shown' is compiled unchanged"):
-        _ = traced.olympuspr
-    assert traced.placement() is None  # the mesh of the callback has no axes
-
-
 def test_errors_of_the_function_are_its_own() -> None:
     with pytest.raises(ZeroDivisionError):
         trace(lambda x: x * (1 // 0), [Struct((), "float32")])

@@ -46,6 +46,16 @@ def wrong(x):
 
 def mismatched(x):
     return jnp.sin(x) @ jnp.ones(4)
+
+
+def twice(x):
+    print("twice")
+    return 2 * x
+
+
+def calling(x):
+    jax.debug.print("x has {} elements", x.size, ordered=True)
+    return jax.pure_callback(twice, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
 """
 TOML = """
 [target.step]
@@ -124,3 +134,15 @@ def test_the_frontend_is_chosen_by_a_key(net: Path, invoke: Invoke) -> None:
     result = invoke("trace", "t")
     assert result.exit_code == 2
     assert "target.t.frontend" in result.stderr
+
+
+def test_the_functions_that_a_program_calls_are_those_of_jax(net: Path, invoke: Invoke) -> None:
+    (net / "olympus.toml").write_text('[target.t]\nentry = "net:calling"\nargs = ["f32[4]"]\n')
+    assert invoke("build").exit_code == 0
+    calls = invoke("inspect", "build/t/t.olympus").stdout
+    assert "debug.print('x has {} elements'), net:twice" in calls
+    for command in (("run",), ("verify",), ("bench", "--rounds", "1", "--time-limit", "1")):
+        result = invoke(command[0], "t", *command[1:])
+        assert result.exit_code == 0, result.stderr
+    assert invoke("profile", "t").exit_code == 0
+    assert invoke("run", "build/t/t.olympus").exit_code != 0
