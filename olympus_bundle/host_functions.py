@@ -17,8 +17,8 @@ from olympus_bundle.errors import ArtifactError, UsageError
 from olympus_bundle.manifest import ArrayInfo, type_text
 from olympus_bundle.tree import TreeNode
 
-#: The beginning of the names of the runtime's handlers that call Python.
-HANDLER = b"xla_ffi_python_"
+#: The names of the runtime's handlers that call Python with arrays, buffers or parts of arrays.
+_HANDLERS = re.compile(rb"xla_(?:ffi|ffi_partitioned|buffer)_python_")
 #: A call in the text of an optimized program: the types of its results, and the function's index.
 _CALL = re.compile(
     r"= (?P<types>.*?) custom-call\(.*custom_call_target=\"xla_ffi_python_"
@@ -128,6 +128,15 @@ def bound_functions(
     return HostFunctions(needed, [f.bound(functions[f.name]) for f in needed])
 
 
+def calls_python(content: bytes) -> bool:
+    """Return True if a program or an executable with these bytes calls Python.
+
+    >>> calls_python(b"xla_ffi_python_cpu_callback")
+    True
+    """
+    return _HANDLERS.search(content) is not None
+
+
 def check_calls(text: Callable[[], str], functions: HostFunctions) -> None:
     """Compare the calls of an executable with the declared functions.
 
@@ -140,7 +149,7 @@ def check_calls(text: Callable[[], str], functions: HostFunctions) -> None:
     """
     where = "the executable"
     for line in text().splitlines():
-        if HANDLER.decode() not in line:
+        if not calls_python(line.encode()):
             continue
         call = _CALL.search(line)
         index = None if call is None else int(call["index"])

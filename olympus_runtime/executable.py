@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_bundle.checks import check_donation, compare_types
 from olympus_bundle.errors import ArtifactError, CompileError
-from olympus_bundle.host_functions import HANDLER, HostFunctions, check_calls
+from olympus_bundle.host_functions import HostFunctions, calls_python, check_calls
 from olympus_bundle.manifest import ArrayInfo, Signature
 from olympus_runtime.bindings import JaxRuntimeError, _jax
 from olympus_runtime.buffers import OneDevice, dispatched, is_wide, result_handler
@@ -48,7 +48,7 @@ def load_executable(
         raw = client.deserialize_executable(serialized, _first(client), None, bound)
     except (JaxRuntimeError, ValueError) as exc:
         raise artifact_error(exc) from None
-    if HANDLER in serialized:
+    if calls_python(serialized):
         check_calls(raw.get_hlo_text, functions)
     return raw
 
@@ -78,7 +78,7 @@ def compile_program(
             return load_executable(raw.serialize(), client, functions)
     except (JaxRuntimeError, ValueError) as exc:
         raise CompileError(f"the compiler failed: {clean(exc)}") from None
-    if HANDLER in program:
+    if calls_python(program):
         check_calls(raw.get_hlo_text, functions)
     return raw
 

@@ -169,6 +169,13 @@ def test_an_exception_of_a_function_is_an_error_of_the_program() -> None:
         trace(divides, [Struct((3,), "float32")]).lower().compile()(X).block_until_ready()
 
 
+@pytest.mark.parametrize("function", [pure, unused, partitioned])
+def test_an_unchanged_program_is_not_started(function: Any) -> None:
+    compiled = trace(function, [Struct((3,), "float32")], as_is=True).lower().compile()
+    with pytest.raises(UsageError, match="calls Python functions, and was loaded without them"):
+        compiled(X)
+
+
 def test_an_unchanged_program_with_ordered_calls_is_refused() -> None:
     with pytest.raises(UsageError, match="'ordered' has ordered effects, and is compiled only if"):
         trace(ordered, [Struct((3,), "float32")], as_is=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from olympus_bundle.host_functions import HANDLER
+from olympus_bundle.host_functions import calls_python
 from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
@@ -41,8 +41,6 @@ from olympus_runtime.messages import artifact_error
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
 _LAPACK = b"lapack_"
-# The beginning of the names of the handlers that call Python functions on buffers.
-_BUFFER_HANDLER = b"xla_buffer_python_"
 # The name of the attribute of modules whose calls are not inlined.
 _INLINEABLE = b"inlineable"
 
@@ -206,7 +204,7 @@ def load_executable(
 
 def _known(calls: HostCalls | None, content: bytes) -> HostCalls | None:
     """Return the functions of a program with these bytes; None if it calls some and has none."""
-    if HANDLER not in content and _BUFFER_HANDLER not in content:
+    if not calls_python(content):
         return HostCalls()
     return calls if calls is not None and calls.functions else None
 
