@@ -352,6 +352,8 @@ def read_model(
                 hint=f"did you mean {near[0]!r:.80}?" if near else None,
             )
         outputs = (chosen[0],)
+    opsets = opset_versions(proto.opset_import)
+    _check_opset(opsets.get("", 1), name)
     fixed = names_that_determine_shapes(proto)
     return OnnxModel(
         path=name,
@@ -360,10 +362,21 @@ def read_model(
         parameters={k: v for k, v in arrays.items() if k not in fixed},
         constants={k: v for k, v in arrays.items() if k in fixed},
         shape_inputs=tuple(info.name for info in inputs if info.name in fixed),
-        opsets=opset_versions(proto.opset_import),
+        opsets=opsets,
         _proto=proto,
         _folder=folder,
     )
+
+
+def _check_opset(version: int, path: str) -> None:
+    """Raise UsageError if the operators of a model are newer than the installed package."""
+    known = onnx_package("onnx.defs").onnx_opset_version()
+    if version > known:
+        raise UsageError(
+            f"{path} has the operators of opset {version}, and onnx "
+            f"{onnx_package().__version__} has those up to opset {known}",
+            hint="pip install --upgrade onnx",
+        )
 
 
 def _info(value: Any, path: str) -> TensorInfo:

@@ -338,3 +338,12 @@ def test_a_model_of_another_opset_has_its_operators(folder: Path, invoke: Invoke
     content.opset_import[0].version = 11
     (folder / "old.onnx").write_bytes(content.SerializeToString())
     assert invoke("lower", "old.onnx", "--shapes", "batch=2").exit_code == 0
+
+
+def test_a_model_newer_than_the_package_is_refused(folder: Path, invoke: Invoke) -> None:
+    content = model(LAYER, w=W, b=B)
+    content.opset_import[0].version = onnx.defs.onnx_opset_version() + 1
+    (folder / "new.onnx").write_bytes(content.SerializeToString())
+    result = invoke("lower", "new.onnx", "--shapes", "batch=2")
+    assert result.exit_code == 2
+    assert "has those up to opset" in result.stderr
