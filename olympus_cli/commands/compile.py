@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,7 @@ from olympus_cli.builder.driver import build
 from olympus_cli.builder.folder import check_other_builds, outputs_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import building, raise_failures
+from olympus_cli.history.recording import record_build
 from olympus_cli.options.shared import (
     Command,
     FolderPath,
@@ -26,8 +29,13 @@ from olympus_cli.options.shared import (
 from olympus_cli.process import interrupts
 from olympus_cli.reports.text import render_text
 from olympus_cli.spec.cache import Use
-from olympus_cli.spec.resolve import Request
+from olympus_cli.spec.entries import is_entry
+from olympus_cli.spec.resolve import Request, project_of
 from olympus_cli.terminal import console
+
+if TYPE_CHECKING:
+    from olympus_cli.builder.outcome import Outcome
+    from olympus_cli.spec.model import TargetSpec
 
 
 @click.command("compile", cls=Command)
@@ -79,6 +87,8 @@ def command(
             use=use,
         )
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
+    if output is None:
+        _record(request, spec, outcomes)
     raise_failures(outcomes, is_verbose())
     report = outcomes[0].report
     assert report is not None  # it was built
@@ -86,3 +96,10 @@ def command(
         console.print_json({"directory": str(folder), "report": report.to_data()})
     else:
         console.prose(render_text(report, console.width()) + f"written to {folder}")
+
+
+def _record(request: Request, spec: TargetSpec, outcomes: Sequence[Outcome]) -> None:
+    """Add the figures of a target to the history: a build finds it fresh, and adds none."""
+    project = None if is_entry(request.text) else project_of(request.project, spec.root)
+    if project is not None:
+        record_build(project, outcomes)

@@ -48,6 +48,16 @@ def test_a_build_and_a_check_add_figures_and_a_fresh_build_none(work: Path, invo
     assert len({(figure.value, figure.program) for figure in counted}) == 1
 
 
+@pytest.mark.parametrize(("program", "count"), [("f", 1), ("m.py:f", 0)])
+def test_a_compile_of_a_target_adds_figures(
+    program: str, count: int, work: Path, invoke: Invoke
+) -> None:
+    entry = program if count else f"{program} --shapes f32[3] -o there"
+    assert invoke("compile", *entry.split()).exit_code == 0
+    points = read_points(history(work)) if history(work).exists() else ()
+    assert sum(point.figure.metric == "flops" for point in points) == count
+
+
 def test_a_build_has_the_commit_at_its_start(work: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     project, built = open_project(None), Outcome("f", "built", report=read_report(work / "build/f"))
