@@ -139,7 +139,7 @@ def locked(
 
     The directory is made if necessary; without `make`, a missing directory is not locked. The
     kernel's lock on the directory itself is used. It ends with the process, also after a crash, and
-    leaves no file behind.
+    leaves no file behind. A directory that was made and is empty at the end is removed.
 
     Raises:
         CompileError: another build has it for longer than `time_limit`, in seconds.
@@ -148,20 +148,38 @@ def locked(
     if not make and not os.path.exists(root):  # False for a path that is too long
         yield
         return
-    with _usable(root):
-        root.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(root, os.O_RDONLY)
+    is_new = not os.path.exists(root)
+    descriptor = _locked_folder(root, on_wait, time_limit)
     try:
-        if not _lock(root, descriptor):
-            on_wait(root)
-            _wait_for_lock(root, descriptor, time_limit)
         _recover(root)
         try:
             yield
         finally:
             _recover(root)
     finally:
+        if is_new:
+            with suppress(OSError):  # it has outputs
+                root.rmdir()
         os.close(descriptor)
+
+
+def _locked_folder(root: Path, on_wait: Callable[[Path], None], time_limit: float | None) -> int:
+    """Return the descriptor of a directory, made if necessary, that this process has locked."""
+    while True:
+        with _usable(root):
+            root.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(root, os.O_RDONLY)
+        try:
+            if not _lock(root, descriptor):
+                on_wait(root)
+                _wait_for_lock(root, descriptor, time_limit)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(root), os.fstat(descriptor)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # another build has made it, and removed it because it failed
 
 
 def folders_to_lock(build_dir: Path, places: Iterable[Place]) -> list[Path]:

@@ -158,7 +158,7 @@ def _target(
     if program_file(spec.entry) is not None:
         raise UsageError(
             f"shard takes a Python function, and {spec.entry} is a file",
-            hint="a file has a program for one device",
+            hint="give the entry of the function that the file was written from",
         )
     spec = replace(spec, mesh=mesh or spec.mesh, backends=spec.backends[:1])
     if spec.num_devices < 2:

@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
@@ -53,6 +55,32 @@ def test_a_commit_replaces_the_outputs(tmp_path: Path) -> None:
         locate(root, "t").commit()
     assert sorted(path.name for path in (root / "t").iterdir()) == ["new", "olympus-build.json"]
     assert [path.name for path in root.iterdir()] == ["t"]
+
+
+def test_a_new_folder_without_outputs_is_removed(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), locked(tmp_path / "new"):
+        _ = 1 // 0
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(ZeroDivisionError), locked(tmp_path):
+        _ = 1 // 0
+    assert tmp_path.exists()
+
+
+def test_a_build_that_waits_for_a_removed_folder_has_a_new_one(tmp_path: Path) -> None:
+    root = tmp_path / "build"
+    with ThreadPoolExecutor(1) as pool:
+        waits = threading.Event()
+
+        def build() -> None:
+            with locked(root, lambda _: waits.set()):
+                stage(root, "t", "new")
+                locate(root, "t").commit()
+
+        with locked(root):
+            done = pool.submit(build)
+            assert waits.wait(60)
+        done.result(60)
+    assert (root / "t" / "new").exists()
 
 
 def test_staged_outputs_without_a_commit_are_removed_at_the_end(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
 olympus shard matrix.mlir --mesh data=2
 # exit 2
 # error: shard takes a Python function, and matrix.mlir is a file
-# hint: a file has a program for one device
+# hint: give the entry of the function that the file was written from
