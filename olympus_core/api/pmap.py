@@ -10,10 +10,19 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.api.jit import Jit, jit
+from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import OptionError, ShardingError, TransformError, UsageError
+from olympus_core.base.errors import (
+    OptionError,
+    ShardingError,
+    StaticError,
+    TransformError,
+    UsageError,
+)
 from olympus_core.base.source import function_name, look_like
+from olympus_core.execution.spmd import committed_sharding
+from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.jit.calling import JitOptions
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
@@ -30,6 +39,11 @@ _R = TypeVar("_R")
 
 #: the name of an axis without a name of the user
 _UNNAMED = "_internal_pmap_axis_name"
+#: the rule for `in_axes`, for messages
+_PREFIX = (
+    "The 'full pytree' here is the tuple of arguments passed positionally to the pmapped function, "
+    "and the value of `in_axes` must be a tree prefix of that tuple."
+)
 #: the last axis that an array of NumPy may have
 _MAX_AXES = 63
 
@@ -52,18 +66,22 @@ class Pmap(Generic[_P, _R]):
         self._fun, self._name, self._axes = fun, axis_name, axes
         self._static, self._donated = static, donated
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
-        self._jits: dict[tuple[int, bool], Jit[..., Any]] = {}
+        self._programs: dict[tuple[int, bool], tuple[Jit[..., Any], Mesh]] = {}
 
     def __repr__(self) -> str:
         return f"<pmap of {function_name(self._fun)}>"
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        result: _R = self._jit(args, kwargs)(*args, **kwargs)
+        program, mesh = self._program(args, kwargs)
+        if trace.at_base():
+            args, kwargs = self._on_devices(mesh, args, kwargs)  # type: ignore[assignment]
+        result: _R = program(*args, **kwargs)
         return result
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
-        return self._jit(args, kwargs, is_placed=not kwargs).trace(*args, **kwargs)
+        program, _ = self._program(args, kwargs, is_placed=not kwargs)
+        return program.trace(*args, **kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower."""
@@ -71,12 +89,12 @@ class Pmap(Generic[_P, _R]):
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
-        return self._jit(args, kwargs).eval_shape(*args, **kwargs)
+        return self._program(args, kwargs)[0].eval_shape(*args, **kwargs)
 
-    def _jit(
+    def _program(
         self, args: Sequence[Any], kwargs: dict[str, Any], is_placed: bool = False
-    ) -> Jit[..., Any]:
-        """Return the program for as many devices as the mapped axes have indices.
+    ) -> tuple[Jit[..., Any], Mesh]:
+        """Return the program for as many devices as the mapped axes have indices, and their mesh.
 
         If `is_placed`, the arguments have shardings, and are not moved from others.
         """
@@ -86,9 +104,16 @@ class Pmap(Generic[_P, _R]):
                 f"called with only {len(args)} positional argument{'s' * (len(args) != 1)}. All "
                 "static broadcasted arguments must be passed positionally."
             )
+        for i in self._static:
+            if not isinstance(args[i], Hashable):
+                raise StaticError(
+                    "Non-hashable static arguments are not supported, as this can lead to "
+                    f"unexpected cache-misses. Static argument (index {i}) of type "
+                    f"{type(args[i])} for function {function_name(self._fun)} is non-hashable."
+                )
         size = self._size(args, kwargs)
-        program = self._jits.get((size, is_placed))
-        if program is None:
+        known = self._programs.get((size, is_placed))
+        if known is None:
             mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
             run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
             moving = self._moving_axes()
@@ -107,8 +132,38 @@ class Pmap(Generic[_P, _R]):
                 static_argnums=self._static,
                 donate_argnums=self._donated,
             )
-            self._jits[size, is_placed] = program
-        return program
+            known = self._programs[size, is_placed] = program, mesh
+        return known
+
+    def _on_devices(
+        self, mesh: Mesh, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Return the arguments, with arrays on as many other devices moved to the mesh.
+
+        An array on another number of devices stays there, which the program may refuse.
+        """
+        devices = mesh.flat_devices
+
+        def is_apart(x: Any) -> bool:
+            own = committed_sharding(x)
+            if own is None or own.devices == devices:
+                return False
+            return len(own.devices) == len(devices) > 1
+
+        if not any(map(is_apart, tree.leaves((args, kwargs)))):
+            return args, kwargs
+        leaves, in_tree, axes = self._leaves(args, kwargs)
+        specs = [_spec(axis, self._name) for axis in axes]
+        moving, kwargs = in_tree.unflatten(
+            put_on(x, NamedSharding(mesh, spec)) if is_apart(x) else x
+            for x, spec in zip(leaves, specs, strict=True)
+        )
+        return self._filled(args, moving), kwargs
+
+    def _filled(self, args: Sequence[Any], moving: Iterable[Any]) -> list[Any]:
+        """Return all positional arguments: the static ones of `args`, and others in their order."""
+        rest = iter(moving)
+        return [x if i in self._static else next(rest) for i, x in enumerate(args)]
 
     def _moving_axes(self) -> Any:
         """Return `in_axes` without the entries of static arguments."""
@@ -122,7 +177,8 @@ class Pmap(Generic[_P, _R]):
         if size > len(available):
             raise ShardingError(
                 f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "
-                f"and there {'is' if len(available) == 1 else 'are'} {len(available)}",
+                f"and there {'is' if len(available) == 1 else 'are'} {len(available)}: "
+                f"{_uneven(len(available), size)}",
                 hint=f"{xla.more_devices(size)}; vmap maps over an axis of any size on one",
             )
         return available[:size]
@@ -139,11 +195,14 @@ class Pmap(Generic[_P, _R]):
                 raise TransformError(
                     "pytree structure error: different lengths of tuple at key path pmap in_axes: "
                     f"in_axes has {len(axes)} entries, and '{function_name(self._fun)}' was called "
-                    f"with {len(args)} positional arguments"
+                    f"with {len(args)} positional arguments\n{_PREFIX}"
                 )
             axes = self._moving_axes()
         named = tree.structure(kwargs).num_leaves
-        mapped = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
+        try:
+            mapped = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
+        except TransformError as e:
+            raise TransformError(f"{e}\n{_PREFIX}") from None
         names = names_of(self._fun, in_tree)
         check_arrays("pmap", self._fun, names, leaves)
         if leaves and not any(get_aval(x).ndim for x in leaves) and 0 in mapped:
@@ -172,9 +231,12 @@ class Pmap(Generic[_P, _R]):
             arrays = ", ".join(
                 f"{get_aval(x).long_name()} along {a}" for x, a in zip(leaves, axes, strict=True)
             )
+            first, *others = dict.fromkeys(
+                get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None
+            )
             raise TransformError(
                 "pmap got inconsistent sizes for array axes to be mapped: "
-                f"{arrays or 'no array'} of '{function_name(self._fun)}'"
+                f"{arrays} of '{function_name(self._fun)}': {_uneven(first, others[0])}"
             )
         return int(sizes.pop())
 
@@ -186,9 +248,7 @@ class Pmap(Generic[_P, _R]):
         def body(*parts: Any) -> Any:
             own = [_without(x, a) for x, a in zip(parts, axes, strict=True)]
             moving, named = in_tree.unflatten(own)
-            rest = iter(moving)
-            filled = [x if i in self._static else next(rest) for i, x in enumerate(args)]
-            outs, out_tree = tree.flatten(self._fun(*filled, **named))
+            outs, out_tree = tree.flatten(self._fun(*self._filled(args, moving), **named))
             full = out_tree.unflatten(range(len(outs)))
             out_axes = tree.prefix_leaves("pmap", "out_axes", self._axes[1], full)
             places.extend(
@@ -216,6 +276,14 @@ class Pmap(Generic[_P, _R]):
             x if a is None or place is None or a >= 0 else moveaxis(x, 0, place)
             for a, place, x in zip(first, places, outs, strict=True)
         )
+
+
+def _uneven(devices: int, size: int) -> str:
+    """Return JAX's words for an axis of `size` indices on another number of devices."""
+    return (
+        f"the sharding implies that the array axis is partitioned {devices} times, but the "
+        f"dimension size is {size}"
+    )
 
 
 def _spec(axis: int | None, name: Any) -> PartitionSpec:

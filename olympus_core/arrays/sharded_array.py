@@ -277,11 +277,11 @@ def make_array_from_callback(
             value = data_callback(index)
             if _are_keys(value):
                 key_types.add(value.dtype)
-                _check_part(name, index, value, shard_shape)
+                _check_part(name, index, value, shard_shape, shape, sharding)
                 parts[place] = value.data.numpy()
                 continue
             parts[place] = _part(name, value, dtype)
-            _check_part(name, index, parts[place], shard_shape)
+            _check_part(name, index, parts[place], shard_shape, shape, sharding)
     if key_types:
         keys: DeviceArray = _array_of_keys(
             name, key_types, shape, sharding, [parts[p] for p in places]
@@ -420,7 +420,7 @@ def make_array_from_single_device_arrays(
         raise _dtypes_error(name, kinds)
     shard_shape = sharding.shard_shape(shape)
     for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):
-        _check_part(name, index, by_device[device], shard_shape)
+        _check_part(name, index, by_device[device], shard_shape, shape, sharding)
         if by_device[device].is_deleted():
             raise xla.deleted_error(f"{name} got an array", by_device[device].aval.long_name())
     aval = arrays[0].aval.update(shape=shape, weak_type=False)
@@ -450,11 +450,20 @@ def _dtypes_error(caller: str, kinds: Any) -> ShardingError:
     )
 
 
-def _check_part(caller: str, index: Index, part: Any, expected_shape: tuple[int, ...]) -> None:
+def _check_part(
+    caller: str,
+    index: Index,
+    part: Any,
+    expected_shape: tuple[int, ...],
+    shape: tuple[int, ...],
+    sharding: Sharding,
+) -> None:
     if part.shape != expected_shape:
+        whole = f"{dtypes.long_name(part.dtype)}[{','.join(map(str, shape))}]"
         raise ShardingError(
             f"{caller}: the part {index} has another shape: Expected shard shape {expected_shape} "
-            f"doesn't match the single device array shape {part.shape}"
+            f"doesn't match the single device array shape {part.shape}. Shape of Array is {whole} "
+            f"with sharding {sharding}"
         )
 
 

@@ -197,8 +197,8 @@ class ShapedArray:
         With `mesh_axis_types`, it ends in the names of the mesh's axes by their types.
         """
         text = self.short_name() if short_dtypes else self.long_name()
-        mesh = self.explicit.mesh if mesh_axis_types and self.explicit is not None else None
-        return text if mesh is None else text + mesh.type_text()
+        mesh = self.sharding.mesh if mesh_axis_types else None
+        return text if mesh is None or mesh.empty else text + mesh.type_text()
 
     def strip_weak_type(self) -> ShapedArray:
         """Return the same type, not weak."""

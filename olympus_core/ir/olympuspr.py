@@ -245,6 +245,8 @@ class ProgramParams(dict[str, Any]):
             return unconstrained(value).jaxpr if isinstance(value, Olympuspr) else value
         if name in _OF_CALLS and self.keys() <= _CALL_KEYS:
             return _OF_CALLS[name](self)
+        if name == "newly_manual_axes":
+            return frozenset(self["manual_axes"])
         raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:

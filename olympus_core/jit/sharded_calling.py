@@ -174,7 +174,9 @@ class ShardedFunction(StagedFunction[_P, _R]):
             _check_memory(x, aval, sharding)
             if isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding):
                 continue
-            if own is not None and not own.is_equivalent_to(sharding, aval.ndim):
+            if own is None or _is_reordered(own, sharding, aval.ndim):
+                continue
+            if not own.is_equivalent_to(sharding, aval.ndim):
                 raise ShardingError(
                     f"the argument {name!r} of '{self.name}', {aval.long_name()}, has "
                     f"{own.spoken()}, and in_shardings has {sharding.spoken()} for it: Sharding "
@@ -293,9 +295,23 @@ def _check_layout(x: Any, own: Sharding | None, sharding: Sharding, aval: Shaped
         )
 
 
+def _is_reordered(own: Sharding, other: Sharding, ndim: int) -> bool:
+    """Return True for one split of an array on the same devices in two orders."""
+    if own.devices == other.devices or own.tiling(ndim) != other.tiling(ndim):
+        return False
+    return len(own.devices) > 1 and set(own.devices) == set(other.devices)
+
+
 def _moved(x: Any, sharding: Sharding | None) -> Any:
-    """Return an argument that was put on one device on the one device of `in_shardings`."""
+    """Return an argument on the devices of `in_shardings`, which may have another order.
+
+    From one device to another it is moved too.
+    """
     own, one = committed_sharding(x), SingleDeviceSharding
+    if own is None or sharding is None:
+        return x
+    if _is_reordered(own, sharding, x.aval.ndim):
+        return put_on(x, sharding)
     if not (isinstance(sharding, one) and isinstance(own, one)):
         return x
     place = sharding.with_layout(None)

@@ -26,7 +26,7 @@ from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.library.explicit import spec_sets
 from olympus_core.library.manual_values import ManualValues
 from olympus_core.library.shard_map_errors import ArrayPlace, too_long, uneven, unreplicated
-from olympus_core.placement.mesh import AnyMesh, as_tuple
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh, as_tuple
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.primitives.axis_casts import vary_unreduced_cast_p
 from olympus_core.primitives.collective import varying
@@ -227,13 +227,16 @@ def _mapped(
 ) -> Callable[_P, _R]:
     check_callable("shard_map", f)
     options = in_specs, out_specs, axis_names, check
-    early = None if mesh is None else _checked(mesh, *options)
+    outermost: _Mapping | None = None
 
     @functools.wraps(f)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        mapping = early
-        if mapping is None or trace.manual_axes() or context_mesh() is not None:
+        nonlocal outermost
+        if mesh is None or trace.manual_axes() or context_mesh() is not None:
+            _check_context(mesh)
             mapping = _checked(current_mesh() if mesh is None else mesh, *options)
+        else:
+            mapping = outermost = outermost or _checked(mesh, *options)
         if kwargs:
             raise ArgumentError(
                 f"shard_map of '{function_name(f)}' takes its arguments by position, and got "
@@ -311,8 +314,16 @@ def _with_references(
 
 def _check_meshes(mesh: AnyMesh, leaves: Sequence[Any]) -> None:
     """Raise ShardingError for an array on a mesh of another shape or with other types of axes."""
-    for x in leaves if trace.at_base() else ():
-        own = array_mesh(x) if isinstance(x, DeviceArray) else None
+    if not trace.at_base():
+        return
+    meshes = [array_mesh(x) if isinstance(x, DeviceArray) else None for x in leaves]
+    if isinstance(mesh, AbstractMesh) and context_mesh() is None and not any(meshes):
+        raise ShardingError(
+            "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing "
+            "`AbstractMesh` to the mesh argument: an abstract mesh has no devices",
+            hint="pass a Mesh",
+        )
+    for x, own in zip(leaves, meshes, strict=True):
         if own is None or own == mesh.abstract_mesh:
             continue
         if own.shape_tuple != mesh.shape_tuple:
@@ -334,25 +345,26 @@ def _hashable(mapping: _Mapping) -> Any:
     return mapping.mesh, mapping.manual, mapping.check, tuple(leaves), treedef
 
 
+def _check_context(mesh: AnyMesh | None) -> None:
+    """Raise ShardingError for another mesh than the one around the call.
+
+    In the body of a `shard_map` it is the mesh with the type Manual for the axes that it maps over.
+    """
+    around = abstract_mesh()
+    if not isinstance(mesh, AnyMesh) or mesh.abstract_mesh == around:
+        return
+    raise ShardingError(
+        f"The context mesh {around} should match the mesh passed to shard_map {mesh}",
+        hint="leave mesh out, or pass olympus.sharding.get_abstract_mesh()",
+    )
+
+
 def _checked(
     mesh: AnyMesh | None, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
 ) -> _Mapping:
-    outer = trace.manual_axes()
     if not isinstance(mesh, AnyMesh) or mesh.empty:
         raise _not_a_mesh(mesh)
-    context = context_mesh()
-    if context is not None and not outer and context.abstract_mesh != mesh.abstract_mesh:
-        raise ShardingError(
-            f"The context mesh {context.abstract_mesh} should match the mesh passed to shard_map "
-            f"{mesh}",
-            hint="leave mesh out, or leave the context",
-        )
-    outer_names = {axis[0] for axis in outer}
-    if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
-        raise ShardingError(
-            "a shard_map in the body of another needs the same mesh: The context mesh "
-            f"{outer[-1].mesh.abstract_mesh} should match the mesh passed to shard_map {mesh}"
-        )
+    outer_names = {axis[0] for axis in trace.manual_axes()}
     if not isinstance(axis_names, Set):
         raise ArgumentError(
             "`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: "

@@ -18,6 +18,7 @@ from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformErr
 from olympus_core.base.source import function_name
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.trace import Trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import varying
@@ -117,10 +118,11 @@ def check_same(
             raise TransformError(
                 f"{term}: the {kind} of {name} must be {expected_type}, and is {actual_type}"
             )
-        if kind == "cotangent" and not _may_be_split_as(aval, t):
+        if kind == "cotangent" and not _is_placed_as(aval, t):
             raise TransformError(
-                f"{_mismatch(what, kind, aval, shape, dtypes.long_name(dtype), expected)}: the "
-                f"{kind} of {name} must be {aval.long_name()}, and is {get_aval(t).long_name()}"
+                f"{_COTANGENT} {get_aval(t).long_name()}, but expected {aval.long_name()} because "
+                "the corresponding output of the differentiated function had this type: the "
+                f"cotangent of {name}"
             )
         own = () if aval.explicit is None else _sets(aval)
         if any(own) and _sets(get_aval(t)) != own:
@@ -130,14 +132,18 @@ def check_same(
             )
 
 
-def _may_be_split_as(aval: ShapedArray, t: Any) -> bool:
-    """Return False for a cotangent that explicit axes split in another way than its value."""
-    if aval.explicit is None or is_float0(t):
+_COTANGENT = "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
+
+
+def _is_placed_as(aval: ShapedArray, t: Any) -> bool:
+    """Return False for a cotangent that differs from its value in its axes.
+
+    These are the explicit axes that split it, and the axes of a `shard_map` along which it varies.
+    """
+    if is_float0(t):
         return True
-    own = get_aval(t).explicit
-    if own is None or own.mesh != aval.explicit.mesh or all(e is None for e in own.spec.partitions):
-        return True
-    return bool(own.spec.partitions == aval.explicit.spec.partitions)
+    own = get_aval(t)
+    return own.vma == aval.vma and spec_of(own) == spec_of(aval)
 
 
 def _sets(aval: ShapedArray) -> tuple[frozenset[Any], ...]:
@@ -154,10 +160,7 @@ def _mismatch(
     needed = f"{dtypes.long_name(expected)}[{','.join(map(str, aval.shape))}]"
     actual = f"{dtype}[{','.join(map(str, shape))}]"
     if kind == "cotangent":
-        return (
-            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-            f"{actual}, but expected {needed}"
-        )
+        return f"{_COTANGENT} {actual}, but expected {needed}"
     if what == "linearize":
         return (
             "linearized function called on tangent values inconsistent with the original primal "

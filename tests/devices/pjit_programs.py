@@ -312,3 +312,37 @@ def of_pmap(p: Any, name: str | None = None) -> list[str]:
 
 plain("attributes of a pmap", lambda p: of_pmap(p, "i"))
 plain("attributes of a pmap without a name", lambda p: of_pmap(p))
+
+
+def mapped_on(p: Any, *devices: slice) -> Any:
+    """Return the result of `pmap`s on parts of the devices, each of the result before."""
+    x = host(4)
+    for part in devices:
+        x = p.m.pmap(lambda x: x + 1, devices=p.m.devices()[part])(x)
+    return x
+
+
+def counted(p: Any, k: Any) -> Any:
+    return p.m.pmap(lambda x, k: x * k, static_broadcasted_argnums=1)(host(8), k)
+
+
+plain("pmap on other devices", lambda p: mapped_on(p, slice(4), slice(4, 8)))
+plain(
+    "pmap on the same devices in another order",
+    lambda p: mapped_on(p, slice(4), slice(3, None, -1)),
+)
+plain("pmap of a list as a static argument", lambda p: counted(p, [3]),
+      r"unexpected cache-misses. Static argument \(index 1\) of type <class 'list'>")  # fmt: skip
+plain("pmap of lengths that differ", lambda p: p.m.pmap(lambda x, y: x)(host(8), host(4)),
+      "partitioned 8 times, but the dimension size is 4")  # fmt: skip
+plain("pmap of in_axes for another tree", lambda p: p.m.pmap(
+    lambda x: x, in_axes=({"a": 0},))({"b": host(8)}),
+    "the value of `in_axes` must be a tree prefix of that tuple")  # fmt: skip
+plain("in_shardings on the same devices in another order", lambda p: p.m.jit(
+    lambda x: x * 2, in_shardings=named(p, "x"))(
+    p.m.device_put(host(8, 2), reversed_rows(p))))  # fmt: skip
+plain("committed keys", lambda p: p.m.device_put(keys(p), named(p, "x"))._committed)
+plain("text of a type on a mesh of Auto axes", lambda p: put(p, "x").aval.str_short(True, True))
+plain("parts of another shape", lambda p: p.m.make_array_from_callback(
+    (8, 2), named(p, "x"), lambda index: host(8, 2)),
+    r"Shape of Array is float32\[8,2\] with sharding NamedSharding")  # fmt: skip

@@ -138,7 +138,7 @@ def test_an_array_may_be_put_on_another_mesh_than_that_of_the_context() -> None:
     mesh_of_four = Mesh(np.array(olympus.devices()[:4]), ("x",))
     with olympus.set_mesh(OURS.mesh):
         with pytest.raises(ShardingError, match="should match the mesh passed to shard_map"):
-            olympus.shard_map(lambda x: x, mesh=mesh_of_four, in_specs=P("x"), out_specs=P("x"))
+            olympus.shard_map(lambda x: x, mesh=mesh_of_four, in_specs=P("x"), out_specs=P("x"))(X)
         assert olympus.device_put(X, NamedSharding(mesh_of_four, P("x"))).sharding.num_devices == 4
 
 

@@ -335,9 +335,22 @@ def refused() -> dict[str, Any]:
             "as an enclosing shard_map does",
         ),
         "mapped-twice": (
+            lambda: call(lambda x: olympus.shard_map(same, in_specs=P("x"), out_specs=P())(x)),
+            "and a shard_map around it maps over 'x'",
+        ),
+        "mapped-on-a-concrete-mesh": (
             lambda: call(lambda x: olympus.shard_map(same, mesh=OURS.mesh, in_specs=P("x"),
                                                      out_specs=P())(x)),
-            "and a shard_map around it maps over 'x'",
+            r"axis_types=\(Manual, Manual\).* should match the mesh passed to shard_map Mesh",
+        ),
+        "an-abstract-mesh-and-no-placed-array": (
+            lambda: olympus.shard_map(same, mesh=OURS.mesh.abstract_mesh, in_specs=P("x"),
+                                      out_specs=P("x"))(X),
+            "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing",
+        ),
+        "cotangent-that-varies": (
+            lambda: call(lambda x: olympus.vjp(lambda v: lax.psum(v, "x"), x)[1](x)[0]),
+            r"argument to VJP function: got float32\[.*\{V:x\}, but expected float32\[",
         ),
         "groups": (
             lambda: call(lambda x: lax.psum(x, "x", axis_index_groups=[[0, 1]])), "no axis_index_gr"

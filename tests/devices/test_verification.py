@@ -99,7 +99,7 @@ def test_nested_shard_maps_pass() -> None:
     mesh = olympus.make_mesh((2, 4), ("x", "y"), olympus.sharding.AxisType.Auto)
     inner = olympus.shard_map(
         lambda a: lax.psum(a, ("x", "y")) + lax.axis_index("x"),
-        mesh=mesh, in_specs=P("y"), out_specs=P(), axis_names={"y"},
+        in_specs=P("y"), out_specs=P(), axis_names={"y"},
     )  # fmt: skip
     fun = olympus.shard_map(
         lambda a: inner(a), mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}

@@ -384,6 +384,8 @@ class KeyArray:
         """True if a program may not move the keys to another device."""
         return bool(self.data.committed)
 
+    _committed = committed
+
     @property
     def is_fully_addressable(self) -> bool:
         """True if this process has all devices that hold the keys."""
@@ -456,11 +458,12 @@ class KeyArray:
     @property
     def aval(self) -> ShapedArray:
         """The type, of the dtype of keys."""
-        if not isinstance(self.data, DeviceArray):
+        if not isinstance(self.data, Array):
             return shaped(self.shape, self.dtype)  # type: ignore[arg-type]
         words = get_aval(self.data)
         aval = words.without_axis(words.ndim - 1).update(dtype=self.dtype)  # type: ignore[arg-type]
-        return visible_type(aval, self.sharding)
+        is_placed = isinstance(self.data, DeviceArray)
+        return visible_type(aval, self.sharding) if is_placed else aval
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "shape"):  # a tree's leaf may be anything

@@ -28,6 +28,7 @@ from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.promotion import check_arrays, check_number, convert, warn_discarded
 from olympus_core.library.structural import structural
+from olympus_core.placement.sharding import SingleDeviceSharding
 from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
 from olympus_core.transforms.data import is_float0
@@ -296,7 +297,8 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     elif not hasattr(x, "__dlpack__"):
         raise DTypeError(f"from_dlpack needs an object with __dlpack__, and got {type(x).__name__}")
     else:
-        result = placed(_put(xla.host_value(x), None), device)
+        here = SingleDeviceSharding(xla.default_device()) if device is None else device
+        result = placed(_put(xla.host_value(x), None), here)
     if copy is False and result is not x:
         raise ExchangeError(
             f"from_dlpack cannot take the {type(x).__name__} without a copy",
