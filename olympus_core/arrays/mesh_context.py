@@ -119,8 +119,14 @@ def abstract_mesh() -> AbstractMesh:
 
 
 def _unsharded(ndim: int) -> NamedSharding:
-    """Return the sharding in a type that has none, on the mesh of the running code."""
-    return NamedSharding(abstract_mesh(), PartitionSpec(*[None] * ndim))
+    """Return the sharding in a type that has none, on the mesh of the running code.
+
+    Without one it is the mesh of the arguments of the function that is traced.
+    """
+    mesh = abstract_mesh()
+    if mesh.empty and state.argument_mesh is not None and not trace.at_base():
+        mesh = state.argument_mesh
+    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
 
 
 ShapedArray.unsharded = staticmethod(_unsharded)

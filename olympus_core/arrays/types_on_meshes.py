@@ -6,13 +6,16 @@ it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
+from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, register_aval, shaped
-from olympus_core.base.context import state
+from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ShardingError, ShardingTypeError
 from olympus_core.placement.mesh import AbstractMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
@@ -82,6 +85,8 @@ class TypeOnMesh(ShapedArray):
         return on_mesh, (self.plain, self.mesh)
 
 
+#: the classes of arguments that have a place
+_PLACED = DeviceArray, ShapeDtypeStruct
 _types: dict[tuple[ShapedArray, AbstractMesh], TypeOnMesh] = {}
 
 
@@ -116,6 +121,22 @@ def array_mesh(x: Any) -> AbstractMesh | None:
         mesh: AbstractMesh = aval.mesh
         return mesh
     return None if aval.explicit is None else aval.explicit.mesh
+
+
+def on_argument_mesh(arguments: Sequence[Any]) -> AbstractContextManager[None]:
+    """Within the context, types that users see are on the mesh of the arguments of a function.
+
+    This is for arguments on one mesh of `Auto` axes, arrays or descriptions; for others nothing
+    changes.
+    """
+    meshes = set[AbstractMesh]()
+    for x in arguments:
+        sharding = getattr(x, "sharding", None) if isinstance(x, _PLACED) else None
+        if isinstance(sharding, NamedSharding):
+            meshes.add(sharding.mesh.abstract_mesh)
+    if len(meshes) != 1 or any(mesh.has_explicit_axes for mesh in meshes):
+        return contextlib.nullcontext()
+    return switched("argument_mesh", meshes.pop())
 
 
 def check_meshes(name: str, arrays: Sequence[Any], context: Mesh | None) -> None:

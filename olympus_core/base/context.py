@@ -85,6 +85,8 @@ class Context(threading.local):
     undecided: Value[tuple[tuple[Any, Any], ...]] = ()
     #: the mesh of PartitionSpecs that are given without one, and of the arrays that programs create
     mesh: TracedValue[Any] = None
+    #: the mesh of `Auto` axes that the arguments of the function that is traced are on
+    argument_mesh: Value[Any] = None
     #: the device of arrays that are put on none; None for the first device of the CPU
     default_device: TracedValue[Any] = None
     #: the meshes that are contexts, innermost last: constraints to PartitionSpecs use the last one

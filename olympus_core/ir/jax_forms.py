@@ -184,7 +184,16 @@ def printed_params(eqn: Eqn) -> list[tuple[str, Any]]:
         params |= form.more(eqn)
     hidden = form.implied + tuple(k for k in form.optional if not params.get(k))
     ordered = [*form.first, *sorted(k for k in params if k not in form.first)]
-    return [(k, params[k]) for k in ordered if k in params and k not in hidden]
+    return [(k, _in_jax(params[k])) for k in ordered if k in params and k not in hidden]
+
+
+def _in_jax(value: Any) -> Any:
+    """Return a parameter with its programs under JAX's names."""
+    if isinstance(value, Olympuspr):
+        return value.jaxpr
+    if value.__class__ is tuple and any(isinstance(x, Olympuspr) for x in value):
+        return tuple(map(_in_jax, value))
+    return value
 
 
 def _jax_name(eqn: Eqn, name: str) -> str:

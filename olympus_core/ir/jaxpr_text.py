@@ -118,7 +118,7 @@ class _Text:
         scope = f"[{eqn.source.scope}]" if self.name_stack else None
         outs = self.binders(eqn.outputs)
         called = eqn.params.get("olympuspr") if eqn.primitive.name == "jit" else None
-        if called is not None and (called := unconstrained(called)) not in self.shared:
+        if called is not None and (called := unconstrained(called).jaxpr) not in self.shared:
             self.suggest(called.invars, eqn.inputs)
             self.suggest(called.outvars, eqn.outputs)
         params = [[f"{k}=", self.value(v)] for k, v in printed_params(eqn)]

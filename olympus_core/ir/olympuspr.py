@@ -501,7 +501,12 @@ def _effects(program: Olympuspr) -> frozenset[Primitive]:
 
 @once_per_program
 def _jaxpr(program: Olympuspr) -> JaxProgram:
-    return JaxProgram(*program.changed({}))
+    if not any(e.inputs and e.outputs and e.outputs[0].aval.vma for e in program.eqns):
+        return JaxProgram(*program.changed({}))
+    # imported here because few programs need it
+    from olympus_core.ir.varying_literals import with_varying_literals
+
+    return JaxProgram(*program.changed({"eqns": tuple(with_varying_literals(program.eqns))}))
 
 
 def places_of_inputs(program: Olympuspr) -> list[int | None]:

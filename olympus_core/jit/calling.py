@@ -19,6 +19,7 @@ import numpy as np
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.arrays.mesh_context import abstract_mesh
+from olympus_core.arrays.types_on_meshes import on_argument_mesh
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
@@ -426,7 +427,8 @@ class StagedFunction(Generic[_P, _R]):
             self._check_results(outs, out_tree)
             return outs
 
-        program = freeze(stage(flat, arguments.avals, names=names, what=f"'{self.name}'"))
+        with on_argument_mesh(arguments.leaves):
+            program = freeze(stage(flat, arguments.avals, names=names, what=f"'{self.name}'"))
         assert out_tree is not None
         return Program(program, out_tree, names, self._donated(arguments))
 

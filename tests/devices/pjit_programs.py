@@ -346,3 +346,21 @@ plain("text of a type on a mesh of Auto axes", lambda p: put(p, "x").aval.str_sh
 plain("parts of another shape", lambda p: p.m.make_array_from_callback(
     (8, 2), named(p, "x"), lambda index: host(8, 2)),
     r"Shape of Array is float32\[8,2\] with sharding NamedSharding")  # fmt: skip
+
+
+def typed(p: Any, arguments: list[Any]) -> list[str]:
+    """Return the shardings in the types of a sum in a function, as the function sees them."""
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(str(p.m.typeof(x + 1).sharding))
+        return p.m.jit(lambda y: (seen.append(str(p.m.typeof(y * 2).sharding)), y)[1])(x)
+
+    for x in arguments:
+        p.m.jit(lambda x: f(x)).lower(x)
+    return seen
+
+
+plain("types on the mesh of an argument", lambda p: typed(p, [
+    put(p, "x"), p.m.ShapeDtypeStruct((8,), "float32", sharding=named(p, "y")), host(8)
+]))  # fmt: skip
