@@ -17,6 +17,7 @@ import yaml
 
 from olympus_cli.main import COMMANDS
 from tests.documents.documents import ROOT, blocks, read
+from tests.documents.preloaded import preloaded
 
 CI = ROOT / "ci"
 DOCUMENT = ROOT / "docs" / "how-to" / "ci.md"
@@ -135,16 +136,26 @@ budget.flops = "1 MFLOP"
 """
 
 
+@pytest.fixture(scope="module")
+def variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables with which `olympus` is a fork of a process with all imports."""
+    there = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with preloaded(tmp_path_factory.mktemp("ci"), there) as found:
+        yield found
+
+
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Path:
     """A repository whose project `models` differs from the branch `main`; `olympus` is found."""
     models, tools = tmp_path / "work" / "models", tmp_path / "bin"
     models.mkdir(parents=True)
     tools.mkdir()
-    (tools / "olympus").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m olympus_cli "$@"\n')
+    command = f'-I -S "{ROOT / "tests/documents/command.py"}"' if variables else "-m olympus_cli"
+    (tools / "olympus").write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n')
     (tools / "olympus").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name, value in {"PYTHONPATH": str(ROOT), **variables}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     (models / "program.py").write_text(PROGRAM)
     (models / "olympus.toml").write_text(TOML)
