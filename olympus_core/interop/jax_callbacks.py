@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_core.base.source import function_name, function_path
+from olympus_core.interop.jax_modules import jax
 from olympus_core.primitives.host_function import FlatFunction
 
 #: the variables of JAX's functions, and the attribute, that have the function which they call
@@ -15,20 +16,27 @@ _INNER = ("callback_without_token", "callback")
 _ATTRIBUTE = "callback_func"
 
 
-def host_functions(lowered: Any) -> tuple[FlatFunction, ...]:
+def host_functions(lowered: Any, x64: bool) -> tuple[FlatFunction, ...]:
     """Return the functions that a `jax.stages.Lowered` calls, in the order of their indices.
 
-    >>> [f.path for f in host_functions(jax.jit(f).lower(x))]
+    JAX checks their results: `x64` is True if the program was lowered with 64-bit types.
+
+    >>> [f.path for f in host_functions(jax.jit(f).lower(x), x64=False)]
     ['signals:sinc', "debug.print('x is {}')"]
     """
-    return tuple(map(_named, lowered._lowering.compile_args["host_callbacks"]))
+    return tuple([_named(f, x64) for f in lowered._lowering.compile_args["host_callbacks"]])
 
 
-def _named(function: Callable[..., Any]) -> FlatFunction:
+def _named(function: Callable[..., Any], x64: bool) -> FlatFunction:
     user = _of_user(function)
+
+    def call(*arrays: Any) -> Any:
+        with jax.enable_x64(x64):  # the thread that calls has the mode of the process
+            return function(*arrays)
+
     if isinstance(user, functools.partial) and _is_of_jax(user.func) and user.args:
-        return FlatFunction(function, "debug_print", f"debug.print({user.args[0]!r})")
-    return FlatFunction(function, function_name(user), function_path(user))
+        return FlatFunction(call, "debug_print", f"debug.print({user.args[0]!r})")
+    return FlatFunction(call, function_name(user), function_path(user))
 
 
 def _of_user(function: Any) -> Any:

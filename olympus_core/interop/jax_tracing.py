@@ -93,7 +93,7 @@ class JaxTraced(Traced):
                 content.getvalue(),
                 name=self._name,
                 as_is=self._as_is,
-                host_functions=host_functions(lowered),
+                host_functions=host_functions(lowered, self._x64),
             )
             s = traced.signature
             in_tree, out_tree = self._trees

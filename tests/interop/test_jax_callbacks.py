@@ -161,6 +161,16 @@ def test_each_device_of_a_mesh_calls_with_its_part() -> None:
     assert sorted(CALLS) == [[0, 1], [2, 3]]
 
 
+def test_results_have_the_types_of_the_traced_program() -> None:
+    def function(x: Any) -> Any:
+        return jax.pure_callback(np.cos, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with jax.enable_x64(True):
+        traced = trace(function, [Struct((3,), "float64")])
+    result = np.asarray(traced.lower().compile()(X.astype("float64")))
+    np.testing.assert_array_equal(result, np.cos(X.astype("float64")))
+
+
 def test_an_exception_of_a_function_is_an_error_of_the_program() -> None:
     def divides(x: Any) -> Any:
         return jax.pure_callback(lambda x: 1 // 0, KIND, x)
