@@ -164,7 +164,10 @@ def _called(operation: StableHloOperation) -> FlatFunction | None:
     config = operation.attribute("mhlo.backend_config")
     if not isinstance(config, mlir.ir.DictAttr) or len(config) != 1 or "index" not in config:
         return None
-    return operation.host_function(config["index"].value)
+    index = config["index"]
+    if not isinstance(index, mlir.ir.IntegerAttr):
+        return None
+    return operation.host_function(index.value)
 
 
 class PureCall(HostCall):

@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 import olympus
 from olympus.errors import CallbackError, UsageError
 from olympus.interop.jax import trace
+from olympus.interop.stablehlo import read
 from tests.raising.test_raising import all_eqns
 
 Struct = olympus.ShapeDtypeStruct
@@ -159,6 +160,17 @@ def test_each_device_of_a_mesh_calls_with_its_part() -> None:
     traced.lower().compile()(np.arange(4, dtype=np.float32))
     olympus.effects_barrier()
     assert sorted(CALLS) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("index", ["0 : ui64", "-1 : i64", '"0"', "{}", "0.5 : f32", "[0]"])
+def test_a_file_has_no_functions_whatever_its_index(index: str) -> None:
+    call = (
+        "%y = stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) "
+        f"{{mhlo.backend_config = {{index = {index}}}}} : (tensor<f32>) -> tensor<f32>"
+    )
+    text = f"func.func @main(%x: tensor<f32>) -> tensor<f32> {{ {call} return %y : tensor<f32> }}"
+    text = text.replace("return", "\nreturn")
+    assert read(text.encode()).signature.arg_names == ("arg0",)
 
 
 def test_results_have_the_types_of_the_traced_program() -> None:
