@@ -20,9 +20,10 @@ from olympus_core.extension.api_util import debug_info
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import UNSPECIFIED, JaxProgram, Olympuspr, Unspecified
 from olympus_core.ir.tracer import Tracer
-from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
+from olympus_core.jit.calling import Arguments, Program, StagedFunction
 from olympus_core.jit.direct_calling import DirectFunction, may_be_direct
 from olympus_core.jit.inlining import Inline
+from olympus_core.jit.options import JitOptions
 from olympus_core.jit.reference_stages import ReferenceTraced
 from olympus_core.jit.sharded_calling import (
     ArrayShardings,

@@ -12,7 +12,7 @@ from olympus_core.arrays.mesh_context import using_mesh
 from olympus_core.base import tree
 from olympus_core.base.context import state
 from olympus_core.ir.olympuspr import UNSPECIFIED
-from olympus_core.jit.calling import JitOptions
+from olympus_core.jit.options import JitOptions
 from olympus_core.jit.sharded_calling import Shardings
 from olympus_core.placement.mesh import Mesh
 from olympus_core.placement.partition_spec import PartitionSpec

@@ -24,7 +24,7 @@ from olympus_core.base.source import function_name, look_like
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
-from olympus_core.jit.calling import JitOptions
+from olympus_core.jit.options import JitOptions
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.shard_map import shard_map
 from olympus_core.placement.mesh import Mesh, as_tuple

@@ -18,7 +18,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import OlympusWarning, TransformError
 from olympus_core.ir import trace
-from olympus_core.jit.calling import JitOptions
+from olympus_core.jit.options import JitOptions
 from olympus_core.lowering import whole_module as lowering
 from olympus_core.mlir import bindings as mlir
 

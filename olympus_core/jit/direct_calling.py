@@ -11,7 +11,8 @@ from olympus_core.base.context import state
 from olympus_core.control.call import jit_p
 from olympus_core.execution.direct_programs import is_undisturbed, program_data, set_direct_call
 from olympus_core.execution.eager import plain_program
-from olympus_core.jit.calling import JitOptions, StagedFunction
+from olympus_core.jit.calling import StagedFunction
+from olympus_core.jit.options import JitOptions
 from olympus_core.placement.mesh import Mesh
 from olympus_core.transforms import references
 

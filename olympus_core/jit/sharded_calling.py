@@ -18,7 +18,8 @@ from olympus_core.control.call import constrained, jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import ProgramParams
-from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
+from olympus_core.jit.calling import Arguments, StagedFunction
+from olympus_core.jit.options import JitOptions
 from olympus_core.jit.reference_calling import VALUES
 from olympus_core.placement.layout import Format, Layout, array_format, as_sharding, order_of
 from olympus_core.placement.partition_spec import PartitionSpec

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from olympus_core.base.errors import NaNError
 from olympus_core.ir import trace
-from olympus_core.jit.calling import JitOptions, StagedFunction
+from olympus_core.jit.calling import StagedFunction
+from olympus_core.jit.options import JitOptions
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
