@@ -13,14 +13,9 @@ from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.random.implementations import KeyFunctions
 from olympus_core.library.random.key_functions import key
-from olympus_core.library.random.keys import (
-    UINT32,
-    KeyArray,
-    KeyDType,
-    KeyFunctions,
-    define_implementation,
-)
+from olympus_core.library.random.keys import UINT32, KeyArray, KeyDType, define_implementation
 from olympus_core.primitives.threefry import threefry2x32_p
 from olympus_core.transforms.vmapping import vmap
 

@@ -22,7 +22,8 @@ from olympus_core.library.lax.random import rng_bit_generator
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.promotion import convert
 from olympus_core.library.random import paired
-from olympus_core.library.random.keys import UINT32, KeyArray, KeyDType, KeyFunctions
+from olympus_core.library.random.implementations import KeyFunctions
+from olympus_core.library.random.keys import UINT32, KeyArray, KeyDType
 from olympus_core.primitives.elementwise.logic import xor_p
 from olympus_core.primitives.joining import concatenate_p, unstack_p
 from olympus_core.primitives.random import (

@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,12 @@ from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
+from olympus_core.library.random.implementations import (
+    IMPLEMENTATIONS,
+    THREEFRY,
+    Implementation,
+    KeyFunctions,
+)
 from olympus_core.library.structural import key_classes, structural
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.transforms import data
@@ -56,55 +62,8 @@ if TYPE_CHECKING:
 
 UINT32 = np.dtype("uint32")
 _ONE_KEY = shaped((2,), UINT32)
-_IMPL = "threefry2x32"
 
 
-class KeyFunctions(NamedTuple):
-    """The functions of an implementation that a user defines, on the words of one key.
-
-    The words of a key have the shape `key_shape`.
-    """
-
-    key_shape: Shape
-    seed: Callable[[Any], Any]
-    split: Callable[[Any, Shape], Any]
-    random_bits: Callable[[Any, int, Shape], Any]
-    fold_in: Callable[[Any, Any], Any]
-
-
-class _Implementation(NamedTuple):
-    """An implementation of keys: its name in dtypes, and its functions if it has no primitives."""
-
-    tag: str
-    key_shape: Shape
-    functions: KeyFunctions | None = None
-    #: True if a user defined it: then it has no name that functions take
-    is_defined: bool = False
-
-
-def _of_hash(name: str, tag: str, size: int) -> _Implementation:
-    """Return the implementation by a hash of counters, whose module is imported at its use."""
-
-    def function(of: str) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            from olympus_core.library.random.counter_hashes import HASHES
-
-            return getattr(HASHES[name], of)(*args)
-
-        return call
-
-    functions = KeyFunctions((size,), *map(function, KeyFunctions._fields[1:]))
-    return _Implementation(tag, (size,), functions)
-
-
-_IMPLEMENTATIONS = {
-    _IMPL: _Implementation("fry", (2,)),
-    "rbg": _Implementation("rbg", (4,)),
-    "unsafe_rbg": _Implementation("urbg", (4,)),
-    "threefry4x32": _of_hash("threefry4x32", "fry4", 4),
-    "philox2x32": _of_hash("philox2x32", "phx2", 1),
-    "philox4x32": _of_hash("philox4x32", "phx4", 2),
-}
 _counter = itertools.count()
 
 #: operators that keys do not have, and the functions that messages name
@@ -134,8 +93,8 @@ class KeyDType:
     `functions` are those of an implementation without primitives, as one that a user defines.
     """
 
-    def __init__(self, impl: str = _IMPL) -> None:
-        tag, self.key_shape, self.functions, self.is_defined = _IMPLEMENTATIONS[impl]
+    def __init__(self, impl: str = THREEFRY) -> None:
+        tag, self.key_shape, self.functions, self.is_defined = IMPLEMENTATIONS[impl]
         self.type = dtypes.prng_key
         self.impl = impl
         self.name = f"key<{tag}>"
@@ -166,7 +125,7 @@ class KeyDType:
         return hash(self.impl)
 
 
-_DTYPES = {impl: KeyDType(impl) for impl in _IMPLEMENTATIONS}
+_DTYPES = {impl: KeyDType(impl) for impl in IMPLEMENTATIONS}
 for _dtype in _DTYPES.values():
     dtypes.register_name(_dtype, _dtype.name)
 
@@ -174,7 +133,7 @@ for _dtype in _DTYPES.values():
 def define_implementation(name: str, tag: str, functions: KeyFunctions) -> KeyDType:
     """Return the dtype of keys of a new implementation; `tag` is its name in the dtype."""
     impl = f"{name} {next(_counter)}"
-    _IMPLEMENTATIONS[impl] = _Implementation(tag, functions.key_shape, functions, True)
+    IMPLEMENTATIONS[impl] = Implementation(tag, functions.key_shape, functions, True)
     _DTYPES[impl] = dtype = KeyDType(impl)
     dtypes.register_name(dtype, dtype.name)
     return dtype
@@ -234,7 +193,7 @@ class KeyArray:
     __slots__ = ("data", "impl")
     __hash__ = None  # type: ignore[assignment]  # keys compare element by element
 
-    def __init__(self, data: Any, impl: str = _IMPL) -> None:
+    def __init__(self, data: Any, impl: str = THREEFRY) -> None:
         self.data = data
         self.impl = impl
 
@@ -548,7 +507,7 @@ def one_key(name: str, key: Any) -> Any:
     """
     data = key.data if key.__class__ is KeyArray else key
     check_raw_key(name, key)
-    if getattr(data, "aval", None) is _ONE_KEY and impl_of(key) == _IMPL:
+    if getattr(data, "aval", None) is _ONE_KEY and impl_of(key) == THREEFRY:
         return data
     shape = get_aval(key_words(name, key)).shape[:-1]
     if shape:
@@ -557,7 +516,7 @@ def one_key(name: str, key: Any) -> Any:
             hint="use olympus.vmap to pass one key at a time",
         )
     impl = impl_of(key)
-    return data if impl == _IMPL else KeyArray(data, impl)
+    return data if impl == THREEFRY else KeyArray(data, impl)
 
 
 def check_raw_key(name: str, keys: Any) -> None:
@@ -578,7 +537,7 @@ def impl_of(keys: Any) -> str:
     words = get_aval(keys).shape[-1]
     if words == _DTYPES[default].words:
         return default
-    return _IMPL if words == 2 else "rbg"
+    return THREEFRY if words == 2 else "rbg"
 
 
 def like(key: KeyLike, keys: Any) -> Array | KeyArray:
@@ -595,7 +554,7 @@ def implementation(impl: Any) -> str:
         return state.default_prng_impl
     if isinstance(impl, KeyDType):
         return impl.impl
-    named = {name: x for name, x in _IMPLEMENTATIONS.items() if not x.is_defined}
+    named = {name: x for name, x in IMPLEMENTATIONS.items() if not x.is_defined}
     for name, known in named.items():
         if impl in (name, known.tag):
             return name
