@@ -44,6 +44,9 @@ from olympus_core.library.lax.conv import conv_shape_tuple as conv_shape_tuple
 from olympus_core.library.lax.conv import conv_transpose as conv_transpose
 from olympus_core.library.lax.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
 from olympus_core.library.lax.conv import conv_with_general_padding as conv_with_general_padding
+from olympus_core.library.lax.conversion import bitcast_convert_type as bitcast_convert_type
+from olympus_core.library.lax.conversion import convert_element_type as convert_element_type
+from olympus_core.library.lax.conversion import reduce_precision as reduce_precision
 from olympus_core.library.lax.dot import DotAlgorithm as DotAlgorithm
 from olympus_core.library.lax.dot import DotAlgorithmPreset as DotAlgorithmPreset
 from olympus_core.library.lax.dot import DotDimensionNumbers as DotDimensionNumbers
@@ -62,7 +65,6 @@ from olympus_core.library.lax.elementwise import asinh as asinh
 from olympus_core.library.lax.elementwise import atan as atan
 from olympus_core.library.lax.elementwise import atan2 as atan2
 from olympus_core.library.lax.elementwise import atanh as atanh
-from olympus_core.library.lax.elementwise import bitcast_convert_type as bitcast_convert_type
 from olympus_core.library.lax.elementwise import bitwise_and as bitwise_and
 from olympus_core.library.lax.elementwise import bitwise_not as bitwise_not
 from olympus_core.library.lax.elementwise import bitwise_or as bitwise_or
@@ -73,7 +75,6 @@ from olympus_core.library.lax.elementwise import clamp as clamp
 from olympus_core.library.lax.elementwise import clz as clz
 from olympus_core.library.lax.elementwise import complex as complex
 from olympus_core.library.lax.elementwise import conj as conj
-from olympus_core.library.lax.elementwise import convert_element_type as convert_element_type
 from olympus_core.library.lax.elementwise import cos as cos
 from olympus_core.library.lax.elementwise import cosh as cosh
 from olympus_core.library.lax.elementwise import digamma as digamma
@@ -108,7 +109,6 @@ from olympus_core.library.lax.elementwise import population_count as population_
 from olympus_core.library.lax.elementwise import pow as pow
 from olympus_core.library.lax.elementwise import real as real
 from olympus_core.library.lax.elementwise import reciprocal as reciprocal
-from olympus_core.library.lax.elementwise import reduce_precision as reduce_precision
 from olympus_core.library.lax.elementwise import rem as rem
 from olympus_core.library.lax.elementwise import round as round
 from olympus_core.library.lax.elementwise import rsqrt as rsqrt

@@ -17,7 +17,7 @@ from olympus_core.control.linear_solve import linear_solve_p
 from olympus_core.extension.composed import ComposedPrimitive
 from olympus_core.ir.primitive import op
 from olympus_core.library.jaxprs import eval_jaxpr
-from olympus_core.library.lax import elementwise, shape, sort
+from olympus_core.library.lax import conversion, shape, sort
 from olympus_core.library.lax.linalg import symmetric_product
 from olympus_core.library.lax.polynomials import log2, one_minus_square, polynomial
 from olympus_core.library.lax.reflectors import cholesky_update, ormqr
@@ -56,7 +56,7 @@ def _order_key(name: str, x: Any) -> Any:
     if kind != "f":
         return x
     word = np.dtype(f"int{8 * dtype.itemsize}")
-    bits = elementwise.bitcast_convert_type(x, word)
+    bits = conversion.bitcast_convert_type(x, word)
     last = np.asarray(np.iinfo(word).max, word)
     return op.select_n(op.lt(bits, shape.full_like(bits, 0)), bits, op.xor(bits, _as(bits, last)))
 

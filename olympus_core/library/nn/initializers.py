@@ -19,6 +19,7 @@ from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.conversion import convert_element_type
 from olympus_core.library.numpy.creation import array, fills
 from olympus_core.library.operands import scalar
 from olympus_core.library.random import normal as _normal
@@ -173,8 +174,8 @@ def _turned(radius: Callable[[Array], Array], key: Any, shape: Shape, dtype: DTy
     """Return complex numbers with the radius of a uniform variable, and a uniform angle."""
     keys = subkeys(one_key("an initializer", key))
     u, turn = (_uniform.uniform(k, shape, dtypes.to_real(dtype)) for k in keys)
-    angle = scalar(2j * np.pi, dtype) * lax.convert_element_type(turn, dtype)
-    return radius(lax.convert_element_type(u, dtype)) * lax.exp(angle)
+    angle = scalar(2j * np.pi, dtype) * convert_element_type(turn, dtype)
+    return radius(convert_element_type(u, dtype)) * lax.exp(angle)
 
 
 _DISTRIBUTIONS: dict[str, Callable[..., Array]] = {

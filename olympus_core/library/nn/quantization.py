@@ -12,7 +12,7 @@ from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.lax.annotations import optimization_barrier
-from olympus_core.library.lax.elementwise import bitcast_convert_type
+from olympus_core.library.lax.conversion import bitcast_convert_type
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import ones

@@ -24,6 +24,7 @@ from olympus_core.library.chebyshev import series
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import fori_loop
+from olympus_core.library.lax.conversion import reduce_precision
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros_like
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
@@ -289,7 +290,7 @@ def _fresnel_phase(x: Any) -> Any:
     digits.
     """
     info = dtypes.finfo(get_aval(x).dtype)
-    high = lax.reduce_precision(x, int(info.nexp), int(info.nmant) // 2)
+    high = reduce_precision(x, int(info.nexp), int(info.nmant) // 2)
     low = x - high
     four = convert(4, get_aval(x).dtype)
     parts = lax.rem(high * high, four) + lax.rem(2 * high * low, four) + low * low
