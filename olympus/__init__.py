@@ -31,7 +31,6 @@ from olympus_core.arrays.sharded_array import make_array_from_callback as make_a
 from olympus_core.arrays.sharded_array import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
-from olympus_core.base.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from olympus_core.base.avals import typeof as typeof
 from olympus_core.base.context import check_tracer_leaks as check_tracer_leaks
 from olympus_core.base.context import checking_leaks as checking_leaks
@@ -48,6 +47,7 @@ from olympus_core.base.context import log_compiles as log_compiles
 from olympus_core.base.context import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.base.context import numpy_rank_promotion as numpy_rank_promotion
 from olympus_core.base.context import source_root as source_root
+from olympus_core.base.descriptions import ShapeDtypeStruct as ShapeDtypeStruct
 from olympus_core.base.dtypes import float0 as float0
 from olympus_core.base.key_options import default_prng_impl as default_prng_impl
 from olympus_core.base.key_options import enable_custom_prng as enable_custom_prng

@@ -11,8 +11,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from olympus_core import xla
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, OptionError, UsageError
 from olympus_core.base.source import function_name
 from olympus_core.execution.result_shardings import laid_results, on_context_mesh, typed_results

@@ -15,7 +15,8 @@ from typing import Any
 from olympus_core import xla
 from olympus_core.api.jit import Jit, axes_of
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import OlympusWarning, TransformError
 from olympus_core.ir import trace
 from olympus_core.jit.options import JitOptions

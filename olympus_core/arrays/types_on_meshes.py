@@ -14,8 +14,9 @@ from typing import Any
 
 from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, register_aval, shaped
+from olympus_core.base.avals import ShapedArray, register_aval, shaped
 from olympus_core.base.context import state, switched
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ShardingError, ShardingTypeError
 from olympus_core.placement.mesh import AbstractMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec

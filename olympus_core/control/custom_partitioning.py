@@ -15,8 +15,9 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.base.avals import ShapedArray, get_aval, shaped
 from olympus_core.base.context import state
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import (
     ArgumentError,
     LeakedTracerError,

@@ -12,7 +12,8 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.api.jit import Jit, jit
 from olympus_core.base import dtypes, tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shape_of, shaped
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dimensions.scope import SymbolicScope
 from olympus_core.base.dimensions.shapes import symbolic_shape

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapeDtypeStruct, get_aval
+from olympus_core.base.avals import get_aval
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.dimensions.scope import SymbolicScope
 from olympus_core.base.dimensions.shapes import symbolic_shape
 from olympus_core.base.errors import ShapeError

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapeDtypeStruct
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.execution.compilation import Linalg, Repeats
 from olympus_core.execution.hidden_arguments import Constants
 from olympus_core.execution.spmd import Placement

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.cost.cost import Cost
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
 from olympus_core.base.regular_files import path_text, read_regular
 from olympus_core.execution.compilation import Linalg, Repeats, checked_linalg, checked_repeats

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
-from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import state as switches
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.interop import jax_tracing, torch_graph
 from olympus_core.interop.jax_modules import jax

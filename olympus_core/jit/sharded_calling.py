@@ -11,8 +11,9 @@ from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.arrays.mesh_context import context_mesh, named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ShardingError, TransformError, UsageError
 from olympus_core.control.call import constrained, jit_p
 from olympus_core.execution.spmd import committed_sharding

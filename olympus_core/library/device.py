@@ -16,8 +16,9 @@ from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_ar
 from olympus_core.arrays.mesh_context import current_mesh, named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapeDtypeStruct, get_aval
+from olympus_core.base.avals import get_aval
 from olympus_core.base.context import state, switched
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, MissingMeshError, UnknownNameError
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from olympus_core.base.avals import ShapeDtypeStruct
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
 from olympus_core.placement.sharding import Sharding
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from olympus_bundle.manifest import ArrayInfo
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, shaped
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.dtypes import long_name
 from olympus_core.placement.layout import Format
 from olympus_core.placement.sharding import Sharding

@@ -13,7 +13,8 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 
 from olympus_core.base import dtypes, tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped, value_text
+from olympus_core.base.avals import ShapedArray, get_aval, shaped, value_text
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import DTypeError, MissingRuleError, TransformError, UnsupportedError
 from olympus_core.base.source import function_name
 from olympus_core.base.tree_differences import lines

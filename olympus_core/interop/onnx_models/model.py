@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from olympus_core.api.jit import jit
-from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import switched
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArtifactError, SignatureError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.interop.onnx_models.graph import Interpreter, check_names, opset_versions

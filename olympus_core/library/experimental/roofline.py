@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.base.avals import ShapedArray, get_aval, shaped
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import DTypeError
 from olympus_core.base.source import function_name
 from olympus_core.ir.dce_cse import live

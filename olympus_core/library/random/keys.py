@@ -25,7 +25,6 @@ from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import (
     Shape,
     ShapedArray,
-    ShapeDtypeStruct,
     canonical_shape,
     get_aval,
     register_visible_type,
@@ -33,6 +32,7 @@ from olympus_core.base.avals import (
     value_text,
 )
 from olympus_core.base.context import state
+from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import (
     ArgumentError,
     DTypeError,
