@@ -131,6 +131,13 @@ def _with_leading(
     return Olympuspr((*leading, *program.invars[len(places) :]), program.eqns, program.outvars)
 
 
+def carry_types(
+    carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
+) -> tuple[ShapedArray, ...]:
+    """Return the types of the carry that a body returns, which may be weak where it is not."""
+    return tuple(a.update(weak_type=b.weak_type) for a, b in zip(carry, out, strict=True))
+
+
 def convert_outputs(program: Olympuspr, avals: Sequence[ShapedArray]) -> Olympuspr:
     """Return the program with results of the types `avals`, where they differ only in weak type,
     or in a sharding that splits nothing.
@@ -165,7 +172,7 @@ def _converted(program: Olympuspr, avals: tuple[ShapedArray, ...]) -> Olympuspr:
 def widen_carry(
     carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
 ) -> tuple[ShapedArray, ...]:
-    """Return the carry's types, with weak types promoted to the type that the body returns.
+    """Return the carry's types, with weak types promoted to the dtype that the body returns.
 
     A type without a sharding becomes that of an array that no axis of the mesh splits.
     """
@@ -181,10 +188,10 @@ def _on_mesh(a: ShapedArray, b: ShapedArray) -> ShapedArray:
 
 
 def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
-    """Return True if `a` is weak, and `b` strong and promoting it, or weak and of a wider kind."""
+    """Return True if `a` is weak, and `b` of another dtype that promotes it."""
     rank_a, rank_b = (_RANK[dtypes.kind(x.dtype)] for x in (a, b))
     wider = rank_b > rank_a or (rank_b == rank_a and not b.weak_type)
-    return a.weak_type and a.shape == b.shape and wider
+    return a.weak_type and a.shape == b.shape and a.dtype != b.dtype and wider
 
 
 def type_reason(a: ShapedArray, b: ShapedArray) -> str:

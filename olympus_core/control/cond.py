@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import TransformError, UnsupportedError
@@ -16,6 +17,7 @@ from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentS
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.collective import split_along, summed
 from olympus_core.primitives.elementwise.base import move_axis, to_dtype
+from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros_of
 from olympus_core.transforms.linearize import cotangent_aval
@@ -147,17 +149,18 @@ class Cond(MultipleResults):
                 hint="leave the call out of the branches, or use scan in place of vmap",
             )
         index, everything = move_axis(args[0], dims[0] or 0, 0), (True,) * len(branches[0].outvars)
-        results = [
-            evaluate(batch_program(b, batched, tuple(dims[1:]), everything).program, args[1:])
-            for b in branches
+        operands = [
+            place_axis(x, d, 0, batched.size) for x, d in zip(args[1:], dims[1:], strict=True)
         ]
+        results = []
+        for i, branch in enumerate(branches):
+            chosen = op.eq(index, np.int32(i))
+            inputs = [_without_other_tangents(chosen, x) for x in operands]
+            program = batch_program(branch, batched, (0,) * len(inputs), everything).program
+            results.append(evaluate(program, inputs))
         if len(branches) == 2:
             index = op.convert_element_type(index, new_dtype=np.dtype("bool"), weak_type=False)
-        selected = []
-        for cases in zip(*results, strict=True):
-            shape = cases[0].shape
-            predicate = op.broadcast_in_dim(index, shape=shape, broadcast_dimensions=(0,))
-            selected.append(op.select_n(predicate, *cases))
+        selected = [_selected(index, cases) for cases in zip(*results, strict=True)]
         return selected, [0] * len(selected)
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
@@ -204,6 +207,22 @@ class Cond(MultipleResults):
             for w, a in zip(has_cotangent, avals, strict=True)
         ])  # fmt: skip
         return [None, *(next(linear_cotangents) if u else None for u in linear)]
+
+
+def _selected(which: Any, cases: Sequence[Any]) -> Any:
+    """Return the cases that `which`, a vector along their first axis, selects."""
+    predicate = op.broadcast_in_dim(which, shape=cases[0].shape, broadcast_dimensions=(0,))
+    return op.select_n(predicate, *cases)
+
+
+def _without_other_tangents(chosen: Any, x: Any) -> Any:
+    """Return an operand of a branch that has tangents only where the branch is chosen.
+
+    The derivative of a branch may be infinite where it is not chosen.
+    """
+    if dtypes.kind(get_aval(x).dtype) not in "fc":
+        return x
+    return _selected(chosen, (op.stop_gradient(x), x))
 
 
 def _summed_after(

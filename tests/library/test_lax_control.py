@@ -1,4 +1,4 @@
-"""associative_scan, optimization_barrier and platform_dependent against JAX."""
+"""Control flow, associative_scan and optimization_barrier of olympus.lax against JAX."""
 
 from __future__ import annotations
 
@@ -30,6 +30,37 @@ def test_bounds_of_loops_are_integers_of_one_dtype() -> None:
         for bounds in [(np.uint8(1), 4), (np.int16(1), np.int32(4)), (True, 4)]:
             with pytest.raises(TypeError, match="fori_loop must have equal types"):
                 lax.fori_loop(*bounds, lambda i, t: t + i, 0)
+
+
+def test_loops_and_branches_that_pass_values() -> None:
+    def loop(n: Any, x: Any) -> Any:
+        passing = LAX[n].while_loop(lambda c: c[1] < 3, lambda c: (c[0], c[1] + 1), (x, 0))
+        return passing, LAX[n].cond(x[0] > 1, lambda: (x, x + 1), lambda: (x, x - 1))
+
+    def fold(n: Any, x: Any) -> Any:
+        first, last = x[0], x[-1]
+        return LAX[n].scan(lambda c, r: ((c[0], r, c[2]), (r, c[0], c[1])), (first, last, 1.0), x)
+
+    check([row("loop", loop, X[0, 0]), row("fold", fold, X[0, 0]), row("rows", fold, X[0])])
+    check_derivatives(lambda n, x: n.sum(fold(n, x)[1][1] * n.sin(fold(n, x)[0][1])), X[0, 0])
+
+
+def test_a_mapped_cond_has_no_tangents_of_the_branch_that_is_not_chosen() -> None:
+    for package in (ox, jax):
+        root = package.vmap(
+            lambda x, m=package: m.lax.cond(x > 0, m.numpy.sqrt, lambda x: 0.5 * x, x)
+        )
+        slopes = package.grad(lambda x, f=root: f(x).sum())(np.array([0.0, 1.0], np.float32))
+        np.testing.assert_array_equal(slopes, [0.5, 0.5])
+
+
+def test_a_scan_without_rows_has_no_types_without_jit() -> None:
+    for package in (ox, jax):
+        with (
+            package.disable_jit(),
+            pytest.raises(ValueError, match=r"zero-length scan is not supported in disable_jit"),
+        ):
+            package.lax.scan(lambda c, x: (c, x), 0.0, np.zeros(0, np.float32))
 
 
 @pytest.mark.parametrize("reverse", [False, True])

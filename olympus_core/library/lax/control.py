@@ -13,23 +13,23 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core.base import dtypes, tree
+from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ArgumentError, DTypeError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import (
     Body,
     carry_name,
+    carry_types,
     check_carry,
     convert_outputs,
     share_consts,
     stage_body,
     widen_carry,
 )
-from olympus_core.control.cond import Branches, cond_p
+from olympus_core.control.cond import Branches
+from olympus_core.control.forwarding import bind_cond, bind_scan, bind_while
 from olympus_core.control.platform import platform_dependent_p
-from olympus_core.control.scan import scan_p
-from olympus_core.control.while_loop import while_p
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -39,12 +39,14 @@ from olympus_core.library.lax.control_checks import (
     check_callable,
     check_index,
     check_unroll,
+    loop_bounds,
     predicate_type,
     scan_length,
 )
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert, convert_array
+from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.elementwise.selection import clamp_p
 from olympus_core.primitives.sharding import exactly_typed
 from olympus_core.transforms import data, references
@@ -112,7 +114,7 @@ def cond(
     if unstaged.wanted(pred):
         return unstaged.branch(bool(pred), (false_fun, true_fun), operands)
     if aval.dtype != np.bool_:
-        pred = convert(pred, np.dtype("bool"))
+        pred = ne_p.bind(pred, convert(0, aval.dtype, aval.weak_type))
     index = convert(pred, np.dtype("int32"))
     return _branch("cond", index, (false_fun, true_fun), operands)
 
@@ -187,7 +189,7 @@ def _branch(
         chosen: _T = write(_branch(name, index, functions, operands))
         return chosen
     branches, args, out_tree = stage_branches(name, functions, operands)
-    result: _T = out_tree.unflatten(cond_p.bind(index, *args, branches=branches))
+    result: _T = out_tree.unflatten(bind_cond(index, args, branches))
     return result
 
 
@@ -201,9 +203,11 @@ def stage_branches(
     """
     leaves, in_tree = _flatten_arrays(operands, f"the operands of {name}")
     avals = [get_aval(x) for x in leaves]
-    bodies = [stage_body(f, in_tree, avals, f"a branch of {name}") for f in functions]
-    check_branches(name, functions, bodies)
+    order = -1 if name == "cond" else 1  # the function for True is traced first
+    bodies = [stage_body(f, in_tree, avals, f"a branch of {name}") for f in functions[::order]]
     programs, consts = share_consts(bodies)
+    bodies, programs = bodies[::order], programs[::order]
+    check_branches(name, functions, bodies)
     joined = [_joined([b.out_avals[i] for b in bodies]) for i in range(len(bodies[0].out_avals))]
     branches = tuple(convert_outputs(p, joined) for p in programs)
     return branches, [*consts, *leaves], bodies[0].out_tree
@@ -287,14 +291,13 @@ def _while(
             "cond_fun must return a boolean scalar, but got output type(s) "
             f"{[*test.out_avals]}: it is the condition of {name}"
         )
-    outs = while_p.bind(
-        *test.consts,
-        *body.consts,
-        *(_of_type(x, a) for x, a in zip(leaves, avals, strict=True)),
-        cond_nconsts=len(test.consts),
-        cond_olympuspr=test.program,
-        body_nconsts=len(body.consts),
-        body_olympuspr=convert_outputs(body.program, avals),
+    carry = [_of_type(x, a) for x, a in zip(leaves, avals, strict=True)]
+    outs = bind_while(
+        [*test.consts, *body.consts, *carry],
+        test.program,
+        len(test.consts),
+        convert_outputs(body.program, carry_types(avals, body.out_avals)),
+        len(body.consts),
     )
     return carry_tree.unflatten(outs)
 
@@ -336,7 +339,7 @@ def fori_loop(
     check_callable("fori_loop", "body_fun argument", body_fun)
     if unroll is not None:
         check_unroll("fori_loop", unroll)
-    bounds: tuple[Any, Any] = _bounds(lower, upper)
+    bounds: tuple[Any, Any] = loop_bounds(lower, upper)
     lower, upper = bounds
     try:
         first, last = operator.index(bounds[0]), operator.index(bounds[1])
@@ -358,21 +361,6 @@ def fori_loop(
     carry, length = (lower if traced else first, init_val), last - first
     (_, end), _ = _fold("fori_loop", step, carry, None, length, unroll=unrolled, of=body_fun)
     return end
-
-
-def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Return the bounds of a loop in one dtype: a weakly typed integer takes that of the other."""
-    first, last = get_aval(lower), get_aval(upper)
-    if first.dtype == last.dtype:
-        return lower, upper
-    kinds = {dtypes.kind(first.dtype), dtypes.kind(last.dtype)}
-    if first.weak_type == last.weak_type or kinds != {"i"}:
-        raise DTypeError(
-            "lower and upper arguments to fori_loop must have equal types, got "
-            f"{dtypes.long_name(first.dtype)} and {dtypes.long_name(last.dtype)}"
-        )
-    dtype = last.dtype if first.weak_type else first.dtype
-    return convert(lower, dtype), convert(upper, dtype)
 
 
 def _dynamic_fori(
@@ -427,7 +415,7 @@ def scan(
     structure or types.
 
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
-    (Array(3., dtype=float32), Array([0., 0., 1.], dtype=float32))
+    (Array(3., dtype=float32), Array([0., 0., 1.], dtype=float32, weak_type=True))
     """
     check_callable("scan", "f argument", f)
     check_unroll("scan", unroll)
@@ -453,7 +441,12 @@ def _fold(
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
     x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
     count = scan_length(x_leaves, xs_tree, length)
-    if count and unstaged.wanted():
+    if unstaged.wanted():
+        if not count:
+            raise TransformError(
+                "zero-length scan is not supported in disable_jit() mode because the output type "
+                f"is unknown: the xs of {name} have no rows"
+            )
         end, ys = unstaged.fold(f, init, xs, count, reverse)
         return _arrays(end, f"the carry of {name}"), ys
     in_tree = tree.treedef_tuple([carry_tree, xs_tree])
@@ -461,15 +454,15 @@ def _fold(
     carry = tuple(get_aval(x) for x in init_leaves)
     body, carry = _scan_body(name, f, in_tree, carry_tree, carry, x_avals, of or f)
     n = len(carry)
-    program = convert_outputs(body.program, (*carry, *body.out_avals[n:]))
-    outs = scan_p.bind(
-        *body.consts,
-        *(_of_type(x, a) for x, a in zip(init_leaves, carry, strict=True)),
-        *x_leaves,
+    avals = body.out_avals
+    program = convert_outputs(body.program, (*carry_types(carry, avals[:n]), *avals[n:]))
+    start = [_of_type(x, a) for x, a in zip(init_leaves, carry, strict=True)]
+    outs = bind_scan(
+        [*body.consts, *start, *x_leaves],
+        program,
         length=count,
         num_carry=n,
         num_consts=len(body.consts),
-        olympuspr=program,
         reverse=bool(reverse),
         unroll=max(count, 1) if unroll is True else max(int(unroll), 1),
     )

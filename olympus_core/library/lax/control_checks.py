@@ -17,6 +17,7 @@ from olympus_core.base.errors import (
 from olympus_core.base.source import function_name
 from olympus_core.base.tree_differences import lines, listed
 from olympus_core.control.bodies import Body, type_reason
+from olympus_core.library.promotion import convert
 from olympus_core.transforms import data
 
 
@@ -157,3 +158,18 @@ def _length(length: Any) -> Any:
             hint=error.hint,
             location=error.location,
         ) from None
+
+
+def loop_bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return the bounds of a loop in one dtype: a weakly typed integer takes that of the other."""
+    first, last = get_aval(lower), get_aval(upper)
+    if first.dtype == last.dtype:
+        return lower, upper
+    kinds = {dtypes.kind(first.dtype), dtypes.kind(last.dtype)}
+    if first.weak_type == last.weak_type or kinds != {"i"}:
+        raise DTypeError(
+            "lower and upper arguments to fori_loop must have equal types, got "
+            f"{dtypes.long_name(first.dtype)} and {dtypes.long_name(last.dtype)}"
+        )
+    dtype = last.dtype if first.weak_type else first.dtype
+    return convert(lower, dtype), convert(upper, dtype)
