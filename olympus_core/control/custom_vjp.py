@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
+from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError, UnsupportedError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
@@ -335,8 +335,9 @@ class CustomBackward(MultipleResults):
             SymbolicZero(a) if c is None and symbolic else instantiate(c, a)
             for c, a in zip(cotangent, params["out_avals"], strict=True)
         ]
-        residuals = with_dtypes(operands[:n])
-        primal_cotangents = params["rules"].backward(params["residual_tree"], residuals, full)
+        primal_cotangents = params["rules"].backward(
+            params["residual_tree"], with_dtypes(operands[:n]), with_dtypes(full)
+        )
         active_cotangents = [
             c for c, a in zip(primal_cotangents, params["active"], strict=True) if a
         ]
@@ -432,7 +433,13 @@ class custom_vjp(CustomFunction[_P, _R]):
         With `symbolic_zeros`, `fwd` gets each argument as a `CustomVJPPrimal`, and `bwd` gets a
         `SymbolicZero` for a cotangent that is zero.  `optimize_remat` requests that a checkpointed
         call recompute `fun` instead of `fwd`, which is always the case.
+
+        Raises UnsupportedError for both.
         """
+        if symbolic_zeros and optimize_remat:
+            raise UnsupportedError(
+                "remat optimization for custom_vjp does not support symbolic zeros"
+            )
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     @property

@@ -6,11 +6,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
-
-import numpy as np
 
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval, shaped, value_text
@@ -27,10 +24,12 @@ from olympus_core.transforms.flat import (
     check_callable,
     check_results,
     check_same,
+    derived,
     instantiate,
     names_of,
     pick,
     refill,
+    typed_number,
     zeros_of,
 )
 from olympus_core.transforms.jvp import jvp_flat
@@ -337,7 +336,7 @@ def value_and_grad(
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
-    @functools.wraps(fun)
+    @derived(fun, "Value and gradient", argnums)
     def valued(*args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, Any]:
         selected = pick(name, args, argnums)
         leaves, in_tree = tree.flatten(selected)
@@ -352,8 +351,7 @@ def value_and_grad(
         outs, linear = linearize_flat(flat, leaves, active, f"grad of '{name}'")
         out_tree, aux_tree = trees()
         aval = _check_scalar(name, outs[: out_tree.num_leaves], out_tree, holomorphic)
-        one = np.ones((), aval.dtype)[()]
-        cotangents = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
+        cotangents = _pull_back(linear, [typed_number(1, aval), *[None] * (len(outs) - 1)], active)
         filled = [
             as_derivative(instantiate(c, a.with_cotangent_sharding()), a)
             for c, a in zip(cotangents, avals, strict=True)
@@ -386,7 +384,7 @@ def grad(
     _refuse_reduce_axes("grad", reduce_axes)
     valued = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @functools.wraps(fun)
+    @derived(fun, "Gradient", argnums)
     def gradient(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         value, result = valued(*args, **kwargs)
         return (result, value[1]) if has_aux else result

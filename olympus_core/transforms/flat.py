@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,11 +21,12 @@ from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.trace import Trace
-from olympus_core.ir.tracer import Tracer
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.primitives.collective import varying
 from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.data import is_float0
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -45,6 +47,21 @@ def names_of(
         name = parameters[i] if 0 <= i < len(parameters) else f"{rest}[{i}]"
         names.append(f"argument {name}{tree.keystr(path[1:])}")
     return names
+
+
+def derived(fun: Callable[..., Any], what: str, argnums: Any = None) -> Callable[[_F], _F]:
+    """Return `functools.wraps(fun)` for a function of another result, `what` of `fun`."""
+
+    def named(function: _F) -> _F:
+        wrapped: Any = functools.wraps(fun)(function)
+        own = getattr(fun, "__doc__", None)
+        of = "" if argnums is None else f" with respect to positional argument(s) {argnums}"
+        text = f"{what} of {function_name(fun)}{of}."
+        wrapped.__doc__ = f"{text}\n\nOriginal documentation:\n\n{own}" if own else text
+        result: _F = wrapped
+        return result
+
+    return named
 
 
 def check_callable(what: str, fun: Any) -> None:
@@ -181,7 +198,9 @@ def _mismatch(
 
 
 def zeros_of(aval: ShapedArray) -> Any:
-    """Return an array of zeros of a type."""
+    """Return an array of zeros of a type; a literal for a scalar in a traced function."""
+    if not aval.shape and aval.explicit is None and not aval.vma and not trace.at_base():
+        return typed_number(0, aval)
     zero = np.zeros((), aval.dtype)[()]
     zeros = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
     return retyped(varying(zeros, aval.vma), aval)
@@ -199,6 +218,12 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
     return zeros_of(aval) if x is None else retyped(x, aval)
 
 
+def typed_number(value: Any, aval: ShapedArray) -> Any:
+    """Return a number as a scalar of a type: of Python if that is weak, else of NumPy."""
+    number = np.asarray(value, aval.dtype)[()]
+    return number.item() if aval.weak_type and get_aval(number.item()) is aval else number
+
+
 def as_derivative(x: Any, aval: ShapedArray) -> Any:
     """Return a derivative as an array, weakly typed if `aval` is.
 
@@ -207,10 +232,11 @@ def as_derivative(x: Any, aval: ShapedArray) -> Any:
     """
     if is_float0(x):
         return x
-    if aval.weak_type:
+    if aval.weak_type and not get_aval(x).weak_type:
+        if isinstance(x, np.generic) and not trace.at_base():
+            return typed_number(x, aval)
         return op.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
-    host = isinstance(x, (np.ndarray, np.generic))
-    return put_array(x) if host and trace.at_base() else x
+    return x if isinstance(x, Array) or not trace.at_base() else put_array(x)
 
 
 def canonical_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:

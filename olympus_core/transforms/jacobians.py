@@ -6,7 +6,6 @@ the array of all derivatives, of shape result + argument.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
@@ -27,6 +26,7 @@ from olympus_core.transforms.flat import (
     check_arrays,
     check_callable,
     check_positions,
+    derived,
     names_of,
     pick,
     refill,
@@ -97,7 +97,7 @@ def _symbolic_basis(total: int, start: Any, aval: ShapedArray) -> Any:
 
 def _split_leaves(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
     """Split an axis of all leaves' elements into one part for each leaf, with the leaf's shape."""
-    shape = x.shape
+    shape = get_aval(x).shape
     pieces = op.split(x, sizes=tuple(a.size for a in avals), axis=axis)
     return [
         op.reshape(piece, dimensions=None, new_sizes=(*shape[:axis], *a.shape, *shape[axis + 1 :]))
@@ -123,7 +123,7 @@ def jacfwd(
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
-    @functools.wraps(fun)
+    @derived(fun, "Jacobian", argnums)
     def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         positions = (argnums,) if isinstance(argnums, int) else argnums
         check_positions(f"argnums of the derivative of '{name}'", positions, len(args))
@@ -193,7 +193,7 @@ def jacrev(
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
-    @functools.wraps(fun)
+    @derived(fun, "Jacobian", argnums)
     def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         positions = (argnums,) if isinstance(argnums, int) else argnums
         check_positions(f"argnums of the derivative of '{name}'", positions, len(args))

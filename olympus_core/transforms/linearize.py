@@ -156,13 +156,13 @@ def linearize_flat(
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
-    """Return the type of a value's tangent: its own type, never weak."""
-    return aval.strip_weak()
+    """Return the type of a value's tangent: its own type."""
+    return aval
 
 
 def cotangent_aval(aval: ShapedArray) -> ShapedArray:
     """Return the type of a value's cotangent: the tangent's, or a part's (`split_along`)."""
-    return aval.update(weak_type=False, vma=aval.vma | state.parted).with_cotangent_sharding()
+    return aval.update(vma=aval.vma | state.parted).with_cotangent_sharding()
 
 
 def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:

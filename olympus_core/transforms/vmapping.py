@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -18,7 +17,13 @@ from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms import references, vmappables
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.data import is_float0, paths, word_axes
-from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
+from olympus_core.transforms.flat import (
+    check_arrays,
+    check_callable,
+    check_results,
+    derived,
+    names_of,
+)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -73,7 +78,7 @@ def vmap(
     }  # fmt: skip
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
 
-    @functools.wraps(fun)
+    @derived(fun, "Vectorized version")
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if references.exist() and references.has_references((args, kwargs)):
             result: _R = _mapped_references(fun, args, kwargs, in_axes, out_axes, mapped_options)

@@ -429,3 +429,11 @@ def test_a_checkpoint_around_cond_stores_no_more_than_jaxs(policy, staged):
 
     ours, theirs = stored(olympus), stored(jax)
     assert all(a <= b for a, b in zip(ours, theirs, strict=True)), (ours, theirs)
+
+
+def test_symbolic_zeros_with_optimize_remat_are_refused() -> None:
+    for package in (olympus, jax):
+        rule = package.custom_vjp(lambda x: x)
+        options = {"symbolic_zeros": True, "optimize_remat": True}
+        with pytest.raises(NotImplementedError, match="does not support symbolic zeros"):
+            rule.defvjp(lambda x: (x, None), lambda _, g: (g,), **options)

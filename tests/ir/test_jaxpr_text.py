@@ -101,9 +101,40 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "while": (lambda ox, x: ox.lax.while_loop(lambda v: v < 3.0, lambda v: v + 1, x[0]), X),
     "fori_loop": (lambda ox, x: ox.lax.fori_loop(0, 10, lambda i, v: v * i, x), X),
     "map": (lambda ox, x: ox.lax.map(ox.numpy.sin, x), X),
+    "cond of a number": (lambda ox, n: ox.lax.cond(n, lambda: 1, lambda: 2), 3.0),
+    "cond of two closures": (
+        lambda ox, p, x, y: ox.lax.cond(p, lambda: x, lambda: y),
+        True,
+        1.0,
+        2.0,
+    ),
+    "cond that passes an operand": (
+        lambda ox, p, x: ox.lax.cond(p, lambda x: (x, x + 1), lambda x: (x, x - 1), x),
+        True,
+        1.0,
+    ),
+    "scan that passes carry and rows": (
+        lambda ox, c, x: ox.lax.scan(lambda c, x: ((c[0], c[1] * 2), (x, c[0])), (c, 1.0), x),
+        2.0,
+        X,
+    ),
+    "scan of a weak carry": (lambda ox, c, x: ox.lax.scan(lambda c, x: (x, c), c, x), 2.0, X),
+    "while that passes a carry": (
+        lambda ox, x: ox.lax.while_loop(lambda c: c[1] < 3, lambda c: (c[0], c[1] + 1), (x, 0)),
+        1.0,
+    ),
     "jvp": (lambda ox, x: ox.jvp(ox.numpy.sin, (x,), (x,)), X),
     "vjp": (lambda ox, x: ox.vjp(ox.numpy.sin, x)[1](x), X),
     "grad": (lambda ox, x: ox.grad(lambda v: ox.lax.sin(ox.lax.cos(v)))(x[0]), X),
+    "grad of the identity": (lambda ox, x: ox.grad(lambda v: v)(x), 1.0),
+    "grad of a constant": (lambda ox, x: ox.grad(lambda v: 3.0)(x), 1.0),
+    "grad at a Python number": (lambda ox, x: ox.grad(lambda v: ox.numpy.sin(v) * v)(x), 1.0),
+    "grad of a jit": (lambda ox, x: ox.grad(ox.jit(lambda v: ox.numpy.sin(v) * 2))(x), 1.0),
+    "grad of a scan": (
+        lambda ox, x, xs: ox.grad(lambda v: ox.lax.scan(lambda c, _: (c * 2, c), v, xs)[0])(x),
+        1.0,
+        X,
+    ),
     "linearize": (lambda ox, x: ox.linearize(ox.numpy.sin, x)[1](x), X),
     "vmap": (lambda ox, x: ox.vmap(lambda a: a * 2)(x), X),
     "checkpoint": (lambda ox, x: ox.checkpoint(lambda v: ox.numpy.sin(v))(x), X),
@@ -153,7 +184,17 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
 
 
 #: programs that JAX 0.12 prints in another way than 0.10, whose text is that of OLYMPUS
-OF_JAX_0_10 = {"an inlined jit", "scan", "fori_loop", "map", "top_k", "reductions"}
+OF_JAX_0_10 = {
+    "an inlined jit",
+    "fori_loop",
+    "grad of a scan",
+    "map",
+    "reductions",
+    "scan",
+    "scan of a weak carry",
+    "scan that passes carry and rows",
+    "top_k",
+}
 IS_JAX_0_10 = jax.__version_info__ < (0, 11)
 
 

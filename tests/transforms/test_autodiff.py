@@ -214,3 +214,16 @@ def test_rows_and_results_of_a_scan_are_its_residuals_without_a_copy():
     assert len(forward.outputs) == 2
     assert {forward.outputs[1], program.invars[1]} <= {*backward.inputs}
     same(gradient(olympus)(X[0], X), gradient(jax)(X[0], X))
+
+
+@pytest.mark.parametrize("transform", ["grad", "value_and_grad", "jacfwd", "jacrev", "vmap"])
+def test_the_documentation_of_a_derivative_names_the_function(transform):
+    def energy(x):
+        """Return the energy."""
+        return x * x
+
+    ours, theirs = (getattr(package, transform)(energy).__doc__ for package in (olympus, jax))
+    assert ours.split(".")[0] == theirs.split(".")[0]
+    assert ours.endswith("Return the energy.")
+    energy.__doc__ = None
+    assert "Original" not in getattr(olympus, transform)(energy).__doc__
