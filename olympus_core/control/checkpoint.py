@@ -458,3 +458,10 @@ class _NamePolicy:
         if primitive is name_p:
             return (params["name"] in self.names) == self.keep
         return self.anything
+
+    def __repr__(self) -> str:
+        names = f"frozenset({{{', '.join(map(repr, sorted(self.names)))}}})"
+        if self.keep:
+            return f"SaveOnlyTheseNames(saveable_names={names})"
+        name = "SaveAnythingExceptTheseNames" if self.anything else "SaveAnyNamesButThese"
+        return f"{name}(names={names})"

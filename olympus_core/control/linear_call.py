@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import TransformError
+from olympus_core.base.errors import ShapeError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import share_consts, stage_body
 from olympus_core.control.call import InlineCall
@@ -102,7 +102,8 @@ def linear_call(
     """Return `fun(residual_args, linear_args)`, a function linear in its last argument.
 
     `fun_transpose(residual_args, cotangent)` is its transpose; it returns a value of the structure
-    of `linear_args`. Raises TransformError (a TypeError) for another structure.
+    of `linear_args`. Raises TransformError (a TypeError) for another structure, and ShapeError for
+    another shape or dtype.
 
     >>> halve = lambda x: linear_call(lambda r, x: x / r, lambda r, c: c / r, 2.0, x)
     >>> ox.linear_transpose(halve, 1.0)(3.0)
@@ -125,6 +126,12 @@ def linear_call(
             "transpose output pytree structure must match that of linear inputs, got output "
             f"structure {backward.out_tree} and input structure {linear_tree}"
         )
+    for expected, aval in zip(avals[len(others) :], backward.out_avals, strict=True):
+        if (expected.shape, expected.dtype) != (aval.shape, aval.dtype):
+            raise ShapeError(
+                f"Expected cotangent type {expected.long_name()} but got {aval.long_name()}: the "
+                "transpose of linear_call returns a cotangent for each linear argument"
+            )
     (program, transposed), consts = share_consts([forward, backward])
     outs = linear_call_p.bind(
         *consts,

@@ -188,6 +188,9 @@ def test_errors() -> None:
          "No attribute handler defined"),
         (lambda: ox.custom_derivatives.linear_call(
             lambda r, x: x, lambda r, ct: (ct,), 1.0, X), TypeError, "must match that of linear"),
+        (lambda: ox.custom_derivatives.linear_call(
+            lambda r, x: x, lambda r, ct: X, 1.0, 2.0), ValueError,
+         r"Expected cotangent type float32\[\] but got float32\["),
     ]  # fmt: skip
     for call, kind, text in calls:
         with pytest.raises(kind, match=text):

@@ -452,6 +452,8 @@ lax.reduce(A, 0., lax.add, (2,))
     reduction axes \(2,\) contains out-of-bounds indices for
 lax.reduce(A, 0., lax.add, (-1,))
     reduction axes \(-1,\) contains out-of-bounds indices for
+lax.cumsum(A, -1)
+    XLA operations do not allow negative axes
 lax.reduce(A, 0., lax.add, (0, 0))
     duplicate value in 'axes' of reduction: \(0, 0\)
 lax.reduce((A, A), (0., ), lambda x, y:x, (0,))

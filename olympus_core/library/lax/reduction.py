@@ -250,6 +250,10 @@ def _cumulative(primitive: Cumulative, summary: str, printed: str) -> _AlongAxis
     def cumulative(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         check_arrays(primitive.name, operand)
         place = operator.index(axis)
+        if place < 0:
+            raise ShapeError(
+                f"XLA operations do not allow negative axes: {primitive.name} got axis {axis}"
+            )
         return primitive.bind(operand, axis=place, reverse=bool(reverse))
 
     cumulative.__name__ = cumulative.__qualname__ = primitive.name
