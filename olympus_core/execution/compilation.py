@@ -31,6 +31,7 @@ from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import has_inspections, without_inspections
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering import whole_module as lowering
+from olympus_core.lowering.block_results import order_block_results
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.reductions import join_reductions, may_join_reductions
 from olympus_core.lowering.slices import may_share_slices, share_slices
@@ -152,6 +153,8 @@ def lower(
         has_forms = has_forms or program is not given
     module, has_own, callees, partitioners = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
+    if is_for_one_cpu and outlined:
+        order_block_results(module)
     is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
     if is_for_one_cpu and (has_own or may_have_loops(program)):
         has_forms = compile_loops(module) > 0 or has_forms

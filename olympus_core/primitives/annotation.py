@@ -15,13 +15,15 @@ from olympus_core.ir.primitive import (
     op,
 )
 from olympus_core.lowering.attributes import annotate_results
+from olympus_core.lowering.layout_constraints import LAYOUT_TARGET, with_layout
 from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.layout import Layout
 
 if TYPE_CHECKING:
     from olympus_core.ir.olympuspr import Eqn
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
-    from olympus_core.placement.layout import Layout
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class ValueMetadata(LinearPrimitive, SingleResult):
@@ -47,21 +49,24 @@ class LayoutConstraint(LinearPrimitive, SingleResult):
     """Its operand, in the `layout` in memory."""
 
     chooses_layout = True
+    raised_from: tuple[str, ...] = ("stablehlo.custom_call",)
 
     def _typed(self, avals: Avals, params: dict[str, Any]) -> Avals:
         return avals
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        fastest_first = ", ".join(map(str, reversed(params["layout"].major_to_minor)))
-        rank = ctx.aval_out.ndim
-        layout = mlir.parsed_attr(f"[dense<[{fastest_first}]> : tensor<{rank}xindex>]")
-        attributes = {
-            "call_target_name": mlir.string_attr("LayoutConstraint"),
-            "backend_config": mlir.string_attr(""),
-            "operand_layouts": layout,
-            "result_layouts": layout,
-        }
-        return mlir.op1("stablehlo.custom_call", ctx.aval_out, operands, attributes)
+        return with_layout(operands[0], params["layout"].major_to_minor)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        """Recognize a constraint, whose operand has the layout of its result."""
+        if operation.text("call_target_name") != f'"{LAYOUT_TARGET}"':
+            return None
+        layouts = operation.text("result_layouts")
+        if not layouts or operation.text("operand_layouts") != layouts:
+            return None
+        operation.attribute("backend_config")  # it has none
+        fastest_first = [int(x) for x in operation.attribute("result_layouts")[0]]
+        return self.bind(operands[0], layout=Layout(fastest_first[::-1]))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [self.bind(cotangent, **params)]

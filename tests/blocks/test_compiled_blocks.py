@@ -14,10 +14,13 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from benchmarks.networks import TEST_NETWORKS
 from olympus_core import xla
 from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.execution import compilation
+from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
+from olympus_core.raising.raising import raise_module
 from olympus_core.xla.runtime import compiler
 from olympus_core.xla.runtime.invocation import compile_options, copying_late
 from tests.blocks.networks import (
@@ -195,3 +198,27 @@ def test_names_and_order_do_not_depend_on_the_process() -> None:
 
 def test_what_a_trace_gives_has_no_blocks() -> None:
     assert "block" not in str(ox.jit(forward).trace(params(6), X).olympuspr)
+
+
+def test_results_that_blocks_read_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = next(x for x in TEST_NETWORKS if x.name == "convolutions of images, step").traced()
+    entry, target = compilation.entry_attributes("main", program), ox.Target("cpu")
+
+    def lowered(program: Olympuspr) -> tuple[Any, int]:
+        module = compilation.lower(program, entry, target)[0]
+        return module, str(module).count("LayoutConstraint")
+
+    def copies(module: Any) -> int:
+        text = xla.compile(module, target).hlo_text(metadata=False)
+        return text.count(" copy(")
+
+    module, count = lowered(program)
+    assert count > 0
+    few = copies(module)
+    raised = raise_module(module)
+    assert "opaque" not in str(raised)
+    assert lowered(raised)[1] == count
+    monkeypatch.setattr(compilation, "order_block_results", lambda module: 0)
+    module, count = lowered(program)
+    assert count == 0
+    assert copies(module) > few
