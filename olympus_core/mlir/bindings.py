@@ -162,12 +162,12 @@ def element_type(dt: dtypes.DType) -> ir.Type:
     return ir.IntegerType.get_signless(bits, ctx)
 
 
-@functools.cache
 def is_token(kind: ir.Type) -> bool:
     """Return True for the type of a token, which orders effects."""
     return str(kind) == "!stablehlo.token"
 
 
+@functools.cache
 def tensor_type(aval: ShapedArray) -> ir.Type:
     """Return the tensor type of an aval."""
     with context():
