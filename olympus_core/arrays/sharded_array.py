@@ -459,7 +459,7 @@ def _check_part(
     sharding: Sharding,
 ) -> None:
     if part.shape != expected_shape:
-        whole = f"{dtypes.long_name(part.dtype)}[{','.join(map(str, shape))}]"
+        whole = f"{part.dtype}[{','.join(map(str, shape))}]"  # any dtype of NumPy
         raise ShardingError(
             f"{caller}: the part {index} has another shape: Expected shard shape {expected_shape} "
             f"doesn't match the single device array shape {part.shape}. Shape of Array is {whole} "

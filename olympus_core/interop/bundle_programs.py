@@ -17,6 +17,7 @@ from olympus_core.execution.spmd import Placement
 from olympus_core.interop.module_devices import entry_shardings
 from olympus_core.interop.stablehlo_files import UnchangedProgram
 from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering.layout_constraints import LAYOUT_TARGET
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.raising.raising import raise_module
@@ -27,8 +28,8 @@ from olympus_core.stages.stages import Lowered, Traced, requested_target
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-#: Prefixes of the custom calls that XLA's importer replaces by operations, for every backend.
-_PORTABLE = ("mhlo.", "stablehlo.", "chlo.")
+#: Prefixes of the custom calls that XLA replaces, for every backend.
+_PORTABLE = ("mhlo.", "stablehlo.", "chlo.", LAYOUT_TARGET)
 
 
 class BundledSource(Traced):

@@ -192,14 +192,12 @@ def test_axes_that_are_not_mapped_count_once_in_the_body() -> None:
 
 
 def test_nested_maps_and_loops_multiply() -> None:
-    mesh = olympus.make_mesh((2, 4), ("data", "model"), olympus.sharding.AxisType.Auto)
-
     def inner(x):
         return lax.fori_loop(0, 3, lambda _, c: jnp.tanh(c), x)
 
     def outer(x):
         nested = olympus.shard_map(
-            inner, mesh=mesh, in_specs=P(None, "model"), out_specs=P(None, "model"),
+            inner, in_specs=P(None, "model"), out_specs=P(None, "model"),
             axis_names={"model"},
         )  # fmt: skip
         return nested(x)

@@ -104,7 +104,7 @@ def test_a_target_that_exceeds_the_time_limit_fails(work: Path) -> None:
     # a slow machine may spend the time before the program sleeps
     assert re.fullmatch(r"the time limit of 0\.5 s has passed \(stage: \w+\)", failed.message)
     assert failed.kind == "CompileError"
-    assert list((work / "build").iterdir()) == []
+    assert not (work / "build").exists()
 
 
 def test_the_death_of_a_worker_is_an_error_with_exit_code_4(work: Path, invoke: Invoke) -> None:
@@ -125,7 +125,7 @@ def test_the_first_failure_ends_a_build_that_fails_fast(work: Path, invoke: Invo
     assert {outcome.status for outcome in outcomes.values()} <= {"failed", "skipped", "built"}
     pid = work / "pid"
     assert not pid.exists() or not runs(pid.read_text())
-    names = {path.name for path in (work / "build").iterdir()}
+    names = {path.name for path in (work / "build").glob("*")}  # none if nothing was built
     assert names == {name for name, outcome in outcomes.items() if outcome.status == "built"}
 
 

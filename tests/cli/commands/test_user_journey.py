@@ -227,7 +227,7 @@ def test_ctrl_c_ends_a_build_and_restores_the_terminal(initialized: Path, tmp_pa
     assert terminal.leave() == 130
     assert visible(terminal.written)[-1].endswith("interrupted")
     assert "\033[?25l" not in terminal.written  # the cursor is never hidden
-    assert list((tmp_path / "build").iterdir()) == []
+    assert not (tmp_path / "build").exists()
     (tmp_path / "go").touch()
     again = olympus(tmp_path, "build")
     assert again.returncode == 0, again.stderr

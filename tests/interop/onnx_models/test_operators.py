@@ -101,7 +101,7 @@ REFUSED = {
           >
         }""",
         [np.ones(2, "float32"), True],
-        r"\(If\): the branches return values of different types, float32\[4\] and float32\[2\]:",
+        r"\(If\): the branches return values of different types, float32\[2\] and float32\[4\]:",
     ),
     "an experimental operator": (
         "(float[1, 1, 1, 2] x) => (float[1, 1, 1, 2] y) { y = MeanVarianceNormalization(x) }",
