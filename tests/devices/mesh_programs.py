@@ -256,7 +256,7 @@ row("text of a shard_map", lambda p: str(p.m.make_jaxpr(lambda x: mapped(
     p, lambda x: x * p.lax.axis_index("x"), p.P("x"), p.P("x"), x))(host(8))))  # fmt: skip
 row("literals in a shard_map", lambda p: str(p.m.make_jaxpr(lambda x: mapped(
     p, lambda y: p.lax.cond(
-        y[0, 0] > 0, lambda z: 2.0 * z, lambda z: z - 1.0, y
+        y[0, 0] > np.float32(0), lambda z: z * np.float32(2), lambda z: z - np.float32(1), y
     ), p.P("x"), p.P("x"), x))(host(8, 2))))  # fmt: skip
 row("text of a constraint", lambda p: str(p.m.make_jaxpr(
     lambda x: p.lax.with_sharding_constraint(x, named(p, None, "x")))(auto(p))))  # fmt: skip
