@@ -434,7 +434,7 @@ class custom_vjp(CustomFunction[_P, _R]):
         `SymbolicZero` for a cotangent that is zero.  `optimize_remat` requests that a checkpointed
         call recompute `fun` instead of `fwd`, which is always the case.
 
-        Raises UnsupportedError for both.
+        Raises UnsupportedError for the two together.
         """
         if symbolic_zeros and optimize_remat:
             raise UnsupportedError(

@@ -12,13 +12,13 @@ layout in their own kernels.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from olympus_core import xla
 from olympus_core.lowering.layout_constraints import has_layout, with_layout
 from olympus_core.mlir import bindings as mlir
-from olympus_core.mlir.regions import functions_of
+from olympus_core.mlir.regions import functions_of, operations_of
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -35,25 +35,12 @@ def order_block_results(module: ir.Module) -> int:
     functions = functions_of(module)
     read: dict[str, set[int]] = {}
     for function in functions.values():
-        for call in _calls(function):
+        for call in filter(_is_of_block, operations_of(function)):
             for value in call.operands:
                 if not isinstance(value.owner, mlir.ir.Block) and _is_of_block(value.owner):
                     name = value.owner.attributes["callee"].value
                     read.setdefault(name, set()).add(mlir.ir.OpResult(value).result_number)
     return sum(_order(functions[name], indices) for name, indices in read.items())
-
-
-def _calls(function: ir.Operation) -> Iterator[ir.Operation]:
-    """Yield the calls of blocks in a function, also in its loops and branches."""
-    pending = [function]
-    while pending:
-        for region in pending.pop().regions:
-            for block in region.blocks:
-                for view in block.operations:
-                    if _is_of_block(view.operation):
-                        yield view.operation
-                    elif len(view.operation.regions):
-                        pending.append(view.operation)
 
 
 def _is_of_block(operation: ir.Operation) -> bool:

@@ -18,7 +18,7 @@ from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
 from olympus_core.lowering.attributes import FRONTEND_ATTRIBUTES
 from olympus_core.lowering.slice_positions import integers
 from olympus_core.mlir import bindings as mlir
-from olympus_core.mlir.regions import functions_of
+from olympus_core.mlir.regions import functions_of, operations_of
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -78,19 +78,14 @@ def _reductions(functions: dict[str, ir.Operation], entry: str) -> Iterator[ir.O
     """Yield the reductions of a function and of those it calls and the compiler inlines."""
     names, pending = {entry}, [functions[entry]]
     while pending:
-        for region in pending.pop().regions:
-            for block in region.blocks:
-                for view in block.operations:
-                    operation = view.operation
-                    if operation.name == "stablehlo.reduce":
-                        yield operation
-                    elif operation.name == "func.call":
-                        callee = operation.attributes["callee"].value
-                        if callee not in names and FRONTEND_ATTRIBUTES not in operation.attributes:
-                            names.add(callee)
-                            pending.append(functions[callee])
-                    elif len(operation.regions):
-                        pending.append(operation)
+        for operation in operations_of(pending.pop()):
+            if operation.name == "stablehlo.reduce":
+                yield operation
+            elif operation.name == "func.call":
+                callee = operation.attributes["callee"].value
+                if callee not in names and FRONTEND_ATTRIBUTES not in operation.attributes:
+                    names.add(callee)
+                    pending.append(functions[callee])
 
 
 def _is_better_jointly(operation: ir.Operation) -> bool:

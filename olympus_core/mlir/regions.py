@@ -22,6 +22,19 @@ def functions_of(module: ir.Module) -> dict[str, ir.Operation]:
     }
 
 
+def operations_of(function: ir.Operation) -> Iterator[ir.Operation]:
+    """Yield the operations in an operation, also those in the regions of others.
+
+    >>> [x.name for x in operations_of(functions_of(module)["main"])]
+    ['stablehlo.add', 'func.return']
+    """
+    for region in function.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield view.operation
+                yield from operations_of(view.operation)
+
+
 def outer_values(region: ir.Region) -> Iterator[ir.Value]:
     """Yield each value that a region uses and that is defined outside of it, at each use.
 

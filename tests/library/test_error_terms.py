@@ -570,12 +570,10 @@ def _raised(package: ModuleType, expression: str) -> BaseException:
 
     arrays = {"f": ones("float32"), "i": ones("int32"), "b": ones("bool")}
     generators = GENERATORS[package]
-    names = {"lax": package.lax, "jnp": jnp, "random": random, "generators": generators}
+    lax = package.lax
+    names = {"lax": lax, "jnp": jnp, "random": random, "generators": generators}
+    names |= {"GD": lax.GatherDimensionNumbers, "SD": lax.ScatterDimensionNumbers}
     names["grad"] = package.grad
-    names["GD"], names["SD"] = (
-        package.lax.GatherDimensionNumbers,
-        package.lax.ScatterDimensionNumbers,
-    )
     names |= {"A": arrays["f"](3, 4), "I": jnp.asarray([[0], [2]]), "ones": jnp.ones}
     names |= {"np": np, "jit": package.jit, "key": random.key(0), "SDS": package.ShapeDtypeStruct}
     with pytest.raises(Exception) as caught:
