@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olympus.errors import OlympusError
-from olympus_cli.process import interrupts
 from olympus_cli.program.versions import tool_versions
 from olympus_cli.terminal import console
 
@@ -41,10 +40,10 @@ def prepare(project: Project) -> None:
     The recorded state of the repository is the one at the last call.
     """
     if project.history is not None:
-        with interrupts.deferred():  # a KeyboardInterrupt during the import of C modules is unsafe
-            import olympus_cli.history.build_figures
-            import olympus_cli.history.store  # noqa: F401
-            from olympus_cli.history.repository import repository_state
+        import olympus_cli.history.build_figures
+        import olympus_cli.history.store  # noqa: F401
+        from olympus_cli.history.repository import repository_state
+
         tool_versions()  # cached
         _states[project.root] = repository_state(project.root)
 

@@ -3,8 +3,8 @@
 Python would raise a KeyboardInterrupt between two bytecodes.  C modules fail badly on one while
 they are imported, and none is raised while the compiler or a program runs.  Therefore the signal
 wakes a thread that ends the process.  Code that must clean up uses `interrupts_raised` to get a
-KeyboardInterrupt.  This module imports only modules that Python loads at its start, because a
-command installs it first.
+KeyboardInterrupt, after the import of a C module if one is in progress.  This module imports only
+modules that Python loads at its start, because a command installs it first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ExtensionFileLoader
 from types import FrameType
 from typing import NamedTuple, NoReturn
 
@@ -23,6 +24,7 @@ MESSAGE = "interrupted"
 
 
 _NUDGE = signal.SIGURG  # has no other use; a process without a handler ignores it
+_C_IMPORTS = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
 
 
 class _State:
@@ -116,13 +118,32 @@ def ending_with(last_words: bytes) -> Iterator[None]:
         _state.last_words = b""
 
 
-def _handle(_number: int, _frame: FrameType | None) -> None:
+def _handle(number: int, frame: FrameType | None) -> None:
     """Handle SIGINT, between two bytecodes of the main thread."""
-    if _state.raising:
+    if not _state.raising:
+        _leave()
+    elif not _sent_again(number, frame):
         _state.was_raised = True
         raise_soon(KeyboardInterrupt())
-    else:
-        _leave()
+
+
+def _sent_again(number: int, frame: FrameType | None) -> bool:
+    """Send a signal again in a moment if a C module is being imported; return True if so.
+
+    The code of a C module that runs at its import reports any exception as a failed import, or
+    crashes.
+    """
+    while frame is not None and frame.f_code not in _C_IMPORTS:
+        frame = frame.f_back
+    if frame is None:
+        return False
+    _thread.start_new_thread(_send_soon, (number, _thread.get_ident()))
+    return True
+
+
+def _send_soon(number: int, main: int) -> None:
+    time.sleep(0.01)
+    signal.pthread_kill(main, number)
 
 
 def _watch(pipe: int, main: int) -> NoReturn:
@@ -189,6 +210,7 @@ def terminations_raised() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise_soon(Terminated())
+def _terminate(number: int, frame: FrameType | None) -> None:
+    if not _sent_again(number, frame):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise_soon(Terminated())

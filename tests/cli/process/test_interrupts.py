@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from olympus_cli.process import interrupts
+
+#: Sends itself a signal when the code of a C module imports NumPy.
+IMPORT = """
+import os, signal, sys, time
+from olympus_cli.process import interrupts
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            print("sent")
+            os.kill(os.getpid(), {signal})
+
+sys.meta_path.insert(0, Finder())
+interrupts.install()
+try:
+    with interrupts.interrupts_raised(), interrupts.terminations_raised():
+        import jaxlib._jax
+        time.sleep(60)
+except BaseException as error:
+    print(type(error).__name__, "jaxlib._jax" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("signal", "raised"), [("signal.SIGTERM", "Terminated"), ("signal.SIGINT", "KeyboardInterrupt")]
+)
+def test_a_signal_is_raised_after_the_import_of_a_c_module(signal: str, raised: str) -> None:
+    program = IMPORT.replace("{signal}", signal)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ran.stdout, ran.returncode) == (f"sent\n{raised} True\n", 0), ran.stderr
 
 
 def test_a_signal_is_raised_at_the_end_of_the_outermost_block() -> None:
