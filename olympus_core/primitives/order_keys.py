@@ -16,7 +16,6 @@ from olympus_core.base.avals import ShapedArray, get_aval, shape_of
 from olympus_core.base.dimensions.expression import known_at_least
 from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import (
-    elementwise_constant,
     reshape,
     scalar_zero,
     to_dtype,
@@ -29,6 +28,7 @@ _FEW = 1024
 MANY_ELEMENTS = 2**16
 _FLOATS = ("float16", "bfloat16", "float32")
 _WORD = np.int64(0xFFFFFFFF)
+_LEAST, _GREATEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 INT32, INT64, FLOAT32 = np.dtype("int32"), np.dtype("int64"), np.dtype("float32")
 
 
@@ -39,24 +39,16 @@ def fits_order_key(x: ShapedArray) -> bool:
     return narrow and known_at_least(x.size, _FEW) and not known_at_least(x.size, 2**31)
 
 
-def key_and_position(x: Any, axis: int, *, rising: bool = True) -> Any:
-    """Return an int64 for each element: an ordered key in the high word, the position in the low.
-
-    -0 and 0 have one key, and all NaNs have the greatest key; with `rising` False, the order of the
-    keys is reversed.  Positions count along the axis.
-    """
-    key = _key(x) if rising else op.not_(_key(x))
-    return _packed(key, op.iota(shape=shape_of(x), dimension=axis, dtype=INT64))
-
-
 def key_and_place(x: Any) -> Any:
-    """Return the same with the place of the element in row-major order in place of the position.
+    """Return an int64 for each element: an ordered key in the high word, the place in the low.
 
-    Along any axis, places are in the order of positions.
+    -0 and 0 have one key, and all NaNs have the greatest key.  A place is the index of the element
+    in row-major order; along any axis, places are in the order of positions.
     """
     shape = shape_of(x)
     count = math.prod(shape)
-    return _packed(_key(x), reshape(op.iota(shape=(count,), dimension=0, dtype=INT64), shape))
+    place = reshape(op.iota(shape=(count,), dimension=0, dtype=INT64), shape)
+    return _packed(_key(x, _GREATEST), place)
 
 
 def _packed(key: Any, place: Any) -> Any:
@@ -68,23 +60,18 @@ def place_of(packed: Any) -> Any:
     return to_dtype(op.and_(packed, _WORD), INT32)
 
 
-def position_of(packed: Any) -> Any:
-    """Return the positions that `key_and_position` put in the low words, as int64."""
-    return op.and_(packed, _WORD)
-
-
-def _key(x: Any) -> Any:
-    """Return an int32 for each element, in the order of the elements."""
+def _key(x: Any, nan: np.int32) -> Any:
+    """Return an int32 for each element, in the order of the elements; `nan` is the key of NaN."""
     dtype = get_aval(x).dtype
     kind = dtypes.kind(dtype)
     if kind == "f":
         x = to_dtype(x, FLOAT32)
-        x = op.select_n(op.eq(x, scalar_zero(x)), x, scalar_zero(x))
-        x = op.select_n(op.ne(x, x), x, elementwise_constant(x, np.nan))
-        bits = op.bitcast_convert_type(x, new_dtype=INT32)
+        zero = op.select_n(op.eq(x, scalar_zero(x)), x, scalar_zero(x))
+        bits = op.bitcast_convert_type(zero, new_dtype=INT32)
         # among negative numbers the greater one has the lesser bits
         sign = op.shift_right_arithmetic(bits, np.int32(31))
-        return op.xor(bits, op.and_(sign, np.int32(0x7FFFFFFF)))
+        key = op.xor(bits, op.and_(sign, _GREATEST))
+        return op.select_n(op.ne(x, x), key, nan)
     if kind == "u" and dtype.itemsize == 4:
         return op.bitcast_convert_type(op.xor(x, np.uint32(1 << 31)), new_dtype=INT32)
     return to_dtype(x, INT32)
@@ -92,10 +79,15 @@ def _key(x: Any) -> Any:
 
 def packed_argmax(x: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:
     """Return the position of the first greatest float along one axis; NaN is greater than all."""
-    packed = key_and_position(x, axes[0], rising=False)
-    return to_dtype(position_of(op.reduce_min(packed, axes=axes)), index_dtype)
+    return _first_of_least(op.not_(_key(x, _GREATEST)), axes, index_dtype)
 
 
 def packed_argmin(x: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:
     """Return the position of the first least float along one axis; NaN is less than all."""
-    return packed_argmax(op.neg(x), axes, index_dtype)
+    return _first_of_least(_key(x, _LEAST), axes, index_dtype)
+
+
+def _first_of_least(key: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:
+    position = op.iota(shape=shape_of(key), dimension=axes[0], dtype=INT64)
+    least = op.reduce_min(_packed(key, position), axes=axes)
+    return to_dtype(op.and_(least, _WORD), index_dtype)
