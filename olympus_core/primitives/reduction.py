@@ -41,7 +41,7 @@ from olympus_core.primitives.elementwise.logic import (
 )
 from olympus_core.primitives.folded_tangents import fold_tangents
 from olympus_core.primitives.order_keys import (
-    MANY_ELEMENTS,
+    MANY_SEARCHED,
     fits_order_key,
     packed_argmax,
     packed_argmin,
@@ -383,7 +383,7 @@ class ArgExtremum(SingleResult):
         axes = operation.ints("dimensions")
         is_own = len(operation.avals_in) == 4 and len(axes) == 1 and not operation.has_uses(0)
         x = operation.avals_in[0]
-        return is_own and x.size >= MANY_ELEMENTS and _is_packed(x, axes[0])
+        return is_own and x.size >= MANY_SEARCHED and _is_packed(x, axes[0])
 
     def _pick(
         self, values: ShapedArray, index: ShapedArray, x: Any, i: Any, y: Any, j: Any

@@ -29,7 +29,7 @@ from olympus_core.primitives.elementwise.base import (
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.order_keys import (
-    MANY_ELEMENTS,
+    MANY_SORTED,
     fits_order_key,
     key_and_place,
     place_of,
@@ -114,7 +114,7 @@ class Sort(MultipleResults):
 
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
         is_packed = _is_packed(operation.avals_in)
-        return is_packed and operation.avals_in[0].size >= MANY_ELEMENTS
+        return is_packed and operation.avals_in[0].size >= MANY_SORTED
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -53,7 +53,7 @@ def looped(fun: Callable[..., Any]) -> Callable[..., Any]:
     [
         ("sort", jnp.argsort, [(2**16,)]),
         ("sort", lambda x: jnp.sort(x, 0), [(64, 1024)]),
-        ("reduce", lambda x: jnp.argmin(x, 1), [(1024, 64)]),
+        ("reduce", lambda x: jnp.argmin(x, 1), [(2**14, 64)]),
         ("dot_general", lambda x, g: jnp.einsum("bti,bto->io", x, g), [(8, 64, 128)] * 2),
         (
             "convolution",
@@ -82,7 +82,8 @@ def test_a_function_with_a_faster_form() -> None:
     [
         (jnp.sort, [(2**15,)]),  # a few calls save less than it takes to compile
         (lambda x: jnp.sort(x.astype(int)), [(2**16,)]),
-        (lambda x: jnp.argmin(x, 1), [(2**14, 8)]),
+        (lambda x: jnp.argmin(x, 1), [(2**17, 8)]),
+        (lambda x: jnp.argmin(x, 1), [(2**13, 64)]),
         (lambda x: jnp.max(x, 1), [(1024, 64)]),
         (lambda x, y: x @ y, [(256, 256)] * 2),
         (lambda x, y: jnp.einsum("bti,bto->io", x, y), [(2, 8, 16)] * 2),
