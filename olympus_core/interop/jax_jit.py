@@ -1,8 +1,9 @@
 """`jit` for functions of JAX: a primitive of JAX whose lowering is that of OLYMPUS.
 
 JAX traces the function, dispatches calls, caches, donates and shards. The function is one equation
-of a primitive. Its rules of derivatives and of batching are those of the function's jaxpr. Its
-lowering rule raises the module of that jaxpr, lowers it for the CPU, and adds it to JAX's module.
+of a primitive. Its rules of derivatives and of batching are those of the function's jaxpr, and
+those of other transformations are the rules of `jax.jit` (`jax_jit_rules`). Its lowering rule
+raises the module of that jaxpr, lowers it for the CPU, and adds it to JAX's module.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from olympus_core.base.errors import OlympusError, UsageError
 from olympus_core.blocks.outline import blocks, outline
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.execution.compiled_loops import compile_loops
+from olympus_core.interop import jax_jit_rules
 from olympus_core.interop.jax_lowering import (
     call_module,
     is_for_one_cpu,
@@ -139,6 +141,7 @@ def _call(traced: Any, options: _Options, args: Any, kwargs: dict[str, Any]) -> 
     """Trace a function, and bind its jaxpr as one equation; statics are in `args` by value."""
     if jax.config.jax_disable_jit:
         return traced(*args, **kwargs)
+    jax_jit_rules.register_rules_of_loaded_modules(raised_p)
     program = traced.trace(*args, **kwargs)
     jaxpr = program.jaxpr
     leaves = [x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, core.Tracer)]
@@ -256,4 +259,5 @@ raised_p.def_impl(_impl)
 raised_p.def_abstract_eval(_abstract)
 ad.primitive_jvps[raised_p] = _jvp
 batching.fancy_primitive_batchers[raised_p] = _batch
+jax_jit_rules.register_rules(raised_p)
 mlir.register_lowering(raised_p, _lower, cacheable=False)

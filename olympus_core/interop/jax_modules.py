@@ -20,6 +20,7 @@ try:
     from jax._src import array as _array
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
+    from jax._src import pjit as _pjit
     from jax._src import sharding_impls as _sharding_impls
     from jax._src import source_info_util as _source_info_util
     from jax._src.interpreters import ad as _ad
@@ -54,6 +55,7 @@ jax_export: Any = _jax_export
 core: Any = _core
 ArrayImpl: Any = _array.ArrayImpl
 apply_primitive: Any = _dispatch.apply_primitive
+jit_p: Any = _pjit.jit_p
 sharding_impls: Any = _sharding_impls
 source_info_util: Any = _source_info_util
 ad: Any = _ad

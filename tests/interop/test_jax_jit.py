@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import checkify, sparse
+from jax.experimental.jet import jet
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from olympus.errors import UsageError
@@ -254,6 +256,59 @@ def test_custom_rules_are_used() -> None:
         inner = jit(fun)
         assert jax.grad(lambda x, inner=inner: 7 * inner(x))(1.0) == expected
         assert jit(jax.grad(lambda x, inner=inner: 7 * inner(x)))(1.0) == expected
+
+
+def test_custom_rule_that_is_jitted() -> None:
+    """The rule is linear in the tangents, and returns a result that the derivative needs."""
+
+    @jax.custom_jvp
+    def scaled(x: Any) -> Any:
+        return jnp.sin(x)
+
+    scaled.defjvp(jit(lambda p, t: (3 * scaled(*p), 7 * t[0] * p[0])))
+    twice = jax.checkpoint(lambda x: scaled(scaled(x)))
+    expected = 7 * X * 7 * 3 * np.sin(X)
+    for fun in (lambda x: scaled(scaled(x)), twice, jit(twice)):
+        np.testing.assert_allclose(jax.grad(lambda x, f=fun: f(x).sum())(X), expected, rtol=1e-6)
+
+
+def _linear_transpose(own_jit: Any) -> Any:
+    fun = own_jit(lambda x, w: (x @ w, 2 * x.sum(), jnp.arange(3)))
+    return jax.linear_transpose(lambda x: fun(x, X.T)[:2], X)((jnp.ones((2, 2)), 3.0))
+
+
+def _linear_solve(own_jit: Any) -> Any:
+    matrix = X.T @ X + 3 * np.eye(3, dtype=np.float32)
+    product = own_jit(lambda v: matrix @ v)
+    return jax.grad(lambda b: jax.scipy.sparse.linalg.bicgstab(product, b)[0][0])(jnp.ones(3))
+
+
+def _taylor_series(own_jit: Any) -> Any:
+    return jet(own_jit(lambda x, y: (jnp.sin(x) * y, x @ y.T)), (X, X), ((X, X), (X, 0 * X)))
+
+
+def _checked(own_jit: Any) -> Any:
+    fun = own_jit(lambda x, index: (jnp.log(x), x[index]))
+    for checks in (checkify.float_checks, checkify.index_checks):
+        error, _ = checkify.checkify(fun, errors=checks)(-X[1], 9)
+        assert error.get() is not None
+    return checkify.checkify(fun)(X[1], 1)[1]
+
+
+def _sparse(own_jit: Any) -> Any:
+    fun = sparse.sparsify(own_jit(lambda x, y: (x @ y, 2.0 * x)))
+    product, doubled = fun(sparse.BCOO.fromdense(jnp.asarray(X)), X.T)
+    return product, doubled.todense()
+
+
+@pytest.mark.parametrize(
+    "program", [_linear_transpose, _linear_solve, _taylor_series, _checked, _sparse]
+)
+def test_transformations_with_rules_for_jit(program: Callable[[Any], Any]) -> None:
+    theirs = program(jax.jit)
+    for as_is in (None, False):
+        ours = program(functools.partial(jit, as_is=as_is))
+        jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), ours, theirs)
 
 
 def test_derivative_with_integer_arguments_and_results() -> None:
