@@ -30,6 +30,7 @@ from olympus_core.interop.jax_modules import (
     batching,
     core,
     jax,
+    jax_jit,
     mlir,
 )
 from olympus_core.ir.olympuspr import Olympuspr
@@ -87,7 +88,7 @@ def callable(fun: Any) -> Callable[..., Any]:
 
     call_traced.__name__ = _name(fun)
     # JAX dispatches the calls outside of programs
-    eager = fun if isinstance(fun, _JITTED) else jax.jit(call_traced)
+    eager = fun if isinstance(fun, _JITTED) else jax_jit(call_traced)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -107,7 +108,7 @@ def callable(fun: Any) -> Callable[..., Any]:
 
 #: the types of arrays of JAX outside of programs
 _EAGER = frozenset([ArrayImpl, np.ndarray])
-_JITTED = type(jax.jit(lambda: 0))
+_JITTED = type(jax_jit(lambda: 0))
 
 
 def _is_olympus(fun: Any) -> bool:
@@ -359,7 +360,7 @@ def _raised_function(
     """Return the program of a JAX function of flat lists, for arguments of types `avals`."""
     types = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
     with jax.enable_x64(state.enable_x64):
-        traced = jax.jit(flat, keep_unused=True).trace(*types)
+        traced = jax_jit(flat, keep_unused=True).trace(*types)
         what = f"the JAX function '{name}' cannot be part of a program of OLYMPUS"
         if traced.jaxpr.effects:
             raise LoweringError(f"{what}: it has effects")

@@ -11,7 +11,7 @@ from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 from olympus_core.interop.jax_calls import program_p
-from olympus_core.interop.jax_modules import INSTALL, JaxImportError, jax, jax_export
+from olympus_core.interop.jax_modules import INSTALL, JaxImportError, jax, jax_export, jax_jit
 from olympus_core.ir.effects import calls_python
 from olympus_core.stages.stages import Traced
 from olympus_core.transforms.staging import hoist_consts
@@ -64,7 +64,7 @@ def export_file(traced: Traced, backends: Sequence[str] = ("cpu",), *, vjp_order
     x64 = is_double or bool(jax.config.jax_enable_x64)
     with _without_plugin_warnings(), jax.enable_x64(x64):
         try:
-            exported = jax_export.export(jax.jit(call), platforms=platforms)(*args, **kwargs)
+            exported = jax_export.export(jax_jit(call), platforms=platforms)(*args, **kwargs)
             return bytes(exported.serialize(vjp_order=vjp_order))
         except ImportError as exc:
             message = f"a file of jax.export needs the package flatbuffers: {exc}"

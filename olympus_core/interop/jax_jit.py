@@ -34,6 +34,7 @@ from olympus_core.interop.jax_modules import (
     closed_over,
     core,
     jax,
+    jax_jit,
     mlir,
     partial_eval,
 )
@@ -127,14 +128,14 @@ def jit(
     if not callable(fun):
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     if as_is:
-        return jax.jit(fun, **statics, **options)
-    traced, own = jax.jit(fun, **statics), _Options(repeats, as_is is not None)
+        return jax_jit(fun, **statics, **options)
+    traced, own = jax_jit(fun, **statics), _Options(repeats, as_is is not None)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         return _call(traced, own, args, kwargs)
 
-    return jax.jit(call, **statics, **options)
+    return jax_jit(call, **statics, **options)
 
 
 def _call(traced: Any, options: _Options, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core.interop.jax_modules import ad, jax, jit_p, partial_eval
+from olympus_core.interop.jax_modules import ad, jax, jax_jit, jit_p, partial_eval
 
 #: the tables of rules that transformations have in modules that JAX does not import itself
 _TABLES = {
@@ -25,7 +25,7 @@ def _identity(x: Any) -> Any:
 
 def _params(jaxpr: Any, name: str) -> dict[str, Any]:
     """Return the parameters of the equation of `jax.jit` for a closed jaxpr."""
-    params = dict(jax.make_jaxpr(jax.jit(_identity))(0).eqns[0].params)  # those of the context
+    params = dict(jax.make_jaxpr(jax_jit(_identity))(0).eqns[0].params)  # those of the context
     for keys, count in (
         (("in_shardings", "in_layouts", "donated_invars"), len(jaxpr.in_avals)),
         (("out_shardings", "out_layouts"), len(jaxpr.out_avals)),

@@ -52,6 +52,8 @@ def _share_plugins() -> None:
 _share_plugins()
 jax: Any = _jax
 jax_export: Any = _jax_export
+#: JAX's own, also in a program that sets `jax.jit` to the `jit` of OLYMPUS
+jax_jit: Any = _jax.jit
 core: Any = _core
 ArrayImpl: Any = _array.ArrayImpl
 apply_primitive: Any = _dispatch.apply_primitive

@@ -16,7 +16,7 @@ from olympus_core.execution.compilation import Linalg, Repeats
 from olympus_core.execution.hidden_arguments import Constants
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.jax_callbacks import host_functions
-from olympus_core.interop.jax_modules import jax
+from olympus_core.interop.jax_modules import jax, jax_jit
 from olympus_core.interop.jax_shardings import (
     JaxArguments,
     jax_sharding,
@@ -176,7 +176,7 @@ def trace(
 
     def by_jax(arguments: JaxArguments = given, **more: Any) -> Any:
         with mesh_context(mesh):
-            jitted = jax.jit(fun, **{**options, **more})
+            jitted = jax_jit(fun, **{**options, **more})
             return jitted.trace(*arguments.args, **arguments.kwargs)
 
     traced = by_jax()

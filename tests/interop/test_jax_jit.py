@@ -20,8 +20,10 @@ from jax.experimental import checkify, sparse
 from jax.experimental.jet import jet
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+import olympus
+import olympus.numpy as ox
 from olympus.errors import UsageError
-from olympus.interop.jax import jit
+from olympus.interop.jax import callable, jit, trace
 
 
 class Layer(NamedTuple):
@@ -456,6 +458,16 @@ def test_function_is_traced_once_a_signature() -> None:
     for x in (X, X, X[0]):
         counted(x)
     assert len(count) == 2
+
+
+def test_jit_of_jax_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packages that a program uses call `jax.jit`."""
+    monkeypatch.setattr(jax, "jit", functools.partial(jit, as_is=False))
+    assert is_lowered_by_olympus(jax.jit(marked), X)
+    np.testing.assert_array_equal(jax.jit(marked, donate_argnums=0)(X), X / 4)
+    np.testing.assert_array_equal(jax.grad(lambda x: jax.jit(marked)(x).sum())(X), 0 * X + 0.25)
+    np.testing.assert_array_equal(callable(ox.sin)(X), callable(jnp.sin)(ox.asarray(X)))
+    assert trace(jax.jit(marked), [olympus.ShapeDtypeStruct((3,), "float32")]).olympuspr
 
 
 def test_threads() -> None:
