@@ -265,13 +265,20 @@ def _is_strict(entries: tuple[tuple[DType, bool], ...]) -> bool:
     return all(_STRICT_RANKS[_KIND[d]] <= rank for d, w in entries if w)
 
 
+def _strict_name(dt: DType, weak: bool) -> str:
+    """Return the name of a dtype in messages; the name of a weak one is its Python class."""
+    if not weak or dt == bool_:
+        return long_name(dt)
+    return str({"f": float, "c": complex}.get(_KIND[dt], int))
+
+
 @functools.cache
 def _promote(entries: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[DType, bool]:
     if len({d for d, _ in entries}) == 1:
         return entries[0][0], all(w for _, w in entries)
     nodes = frozenset(_node(d, w) for d, w in entries)
     if strict and not _is_strict(entries):
-        names = ", ".join(repr(long_name(d) + "*" * (w and d != bool_)) for d, w in entries)
+        names = ", ".join(repr(_strict_name(d, w)) for d, w in entries)
         raise TypePromotionError(
             f"Input dtypes ({names}) have no available implicit dtype promotion path when "
             "jax_numpy_dtype_promotion=strict. Cast one of the operands with .astype, or set "

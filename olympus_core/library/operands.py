@@ -111,6 +111,8 @@ class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
         cast = None
         if aval is not None and not aval.weak_type and aval.dtype in _CASTABLE:
             rank = _SCALAR_RANK.get(cls, 4)
+            if cls is bool and aval.dtype != dtypes.bool_:  # a bool is not weakly typed
+                rank = 4
             if rank <= _KIND_RANK[dtypes.kind(aval.dtype)]:
                 cast = (aval.dtype.type, *_range(aval.dtype))
         self[key] = cast
