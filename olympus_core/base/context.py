@@ -132,9 +132,10 @@ SWITCHES = tuple(name for name, mark in _MARKS.items() if mark.switch)
 
 state = Context()
 
-_surroundings: Callable[[Context], tuple[Any, ...]] = operator.attrgetter(
-    *[name for name, mark in _MARKS.items() if mark.traced]
-)
+#: the names of the values that `surroundings` returns
+SURROUNDINGS = tuple(name for name, mark in _MARKS.items() if mark.traced)
+
+_surroundings: Callable[[Context], tuple[Any, ...]] = operator.attrgetter(*SURROUNDINGS)
 
 
 def surroundings() -> tuple[Any, ...]:
@@ -425,7 +426,8 @@ def checking_leaks() -> contextlib.AbstractContextManager[None]:
 def explain_cache_misses(enable: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, log each tracing of a function as a warning of the logger "olympus".
 
-    The message has the types of the arguments, and the number of kinds of arguments before.
+    The message has the difference from the nearest call before: the types or the tree of the
+    arguments, or a switch.
 
     >>> with explain_cache_misses():
     ...     y = jit(lambda x: 2 * x)(3)  # logs that '<lambda>' was not traced before

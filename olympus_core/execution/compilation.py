@@ -232,12 +232,16 @@ def compile_module(
     backend is not installed, and the errors of the user's functions.
     """
     start = time.perf_counter()
+    if state.log_compiles:
+        action, _, function = name.partition("_")
+        logged = f"{action}({function})"
+        types = ", ".join(a.long_name() for a in in_avals)
+        _logger.warning("Compiling %s with global shapes and types (%s)", logged, types)
     if inspected is None:
         executable = xla.compile(module, target, options, grid, calls=calls)
     else:
         executable = inspected.compiled(target, options, grid, like, calls)
     if state.log_compiles:
-        types = ", ".join(a.long_name() for a in in_avals)
         took = time.perf_counter() - start
-        _logger.warning("compiled %s for (%s) in %.3f s", name, types, took)
+        _logger.warning("Finished XLA compilation of %s in %.9f sec", logged, took)
     return executable

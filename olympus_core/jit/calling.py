@@ -149,7 +149,7 @@ class StagedFunction(Generic[_P, _R]):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<jit of {self.name}>"
+        return f"<PjitFunction of {self.fun!r}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # as a function
@@ -318,12 +318,10 @@ class StagedFunction(Generic[_P, _R]):
             raise self._incomparable(arguments.static, error) from error
         if call is None:
             if state.explain_cache_misses:
-                types = ", ".join([a.long_name() for a in arguments.avals])
-                _logger.warning(
-                    "TRACING CACHE MISS: '%s' is traced for (%s); %d other kinds of arguments are "
-                    "known",
-                    self.name, types, len(self._calls),
-                )  # fmt: skip
+                from olympus_core.jit import cache_misses  # it is rarely needed
+
+                names = self.argument_names(arguments)
+                _logger.warning(cache_misses.message(self.fun, names, key, list(self._calls)))
             program = self._traced.pop(key, None)
             call = self._keep(key, program or self.trace_program(arguments))
         if trace.at_base():

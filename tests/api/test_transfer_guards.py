@@ -76,13 +76,29 @@ def test_a_guard_logs_copies(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_function_that_is_traced_again(caplog: pytest.LogCaptureFixture) -> None:
-    double = ox.jit(lambda x: 2 * x)
+    double = ox.jit(lambda x: 2 * (x[0] if isinstance(x, list) else x))
     with caplog.at_level(logging.WARNING, "olympus"), ox.explain_cache_misses():
-        for x in (X, X, X[:2]):
+        for x in (1.0, ox.numpy.float32(1), X, X, X[:2], [1.0]):
             double(x)
+        with ox.numpy_dtype_promotion("strict"):
+            double(X)
+        for _ in range(2):
+            ox.jit(lambda x: x)(X)
     messages = [r.getMessage() for r in caplog.records]
-    assert len(messages) == 2
-    assert messages[1].startswith("TRACING CACHE MISS: '<lambda>' is traced for (float32[2]); 1 ")
+    expected = (
+        "never seen function:\n    <lambda> id=",
+        "  * at x, now f32[]{weak_type=False} and before f32[]{weak_type=True}https://docs.jax.dev",
+        "different input types:\n  * at x, now f32[3] and before f32[]",
+        "different input types:\n  * at x, now f32[2] and before f32[",
+        "different input pytree:\n  * at input path [0][0], now <class 'list'> and before ",
+        "  * jax_numpy_dtype_promotion differs: now strict and before standard",
+        "never seen function:",
+        "  but seen another function defined on the same line; maybe the function is\n",
+    )
+    assert len(messages) == len(expected)
+    for text, part in zip(messages, expected, strict=True):
+        assert text.startswith(f"TRACING CACHE MISS at {__file__}:")
+        assert part in text
 
 
 @BOTH
