@@ -16,6 +16,7 @@ from olympus_core.base.errors import ConfigError as ConfigError
 from olympus_core.base.errors import DeletedArrayError as DeletedArrayError
 from olympus_core.base.errors import DeviceMemoryError as DeviceMemoryError
 from olympus_core.base.errors import DisabledError as DisabledError
+from olympus_core.base.errors import DonationError as DonationError
 from olympus_core.base.errors import DTypeError as DTypeError
 from olympus_core.base.errors import EntryError as EntryError
 from olympus_core.base.errors import ExchangeError as ExchangeError

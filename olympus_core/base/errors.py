@@ -31,6 +31,7 @@ __all__ = [
     "DeletedArrayError",
     "DeviceMemoryError",
     "DisabledError",
+    "DonationError",
     "EntryError",
     "ExchangeError",
     "FrozenError",
@@ -88,6 +89,10 @@ class EntryError(UsageError):
 
 class DeletedArrayError(UsageError, RuntimeError, ValueError):
     """Raised when an array is used whose buffer was deleted, or donated to a program."""
+
+
+class DonationError(UsageError, MachineError):
+    """Raised when an array is donated to a program and passed for another argument too."""
 
 
 class DisabledError(UsageError, RuntimeError):

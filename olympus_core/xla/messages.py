@@ -10,6 +10,7 @@ from olympus_core.base.errors import (
     CompileError,
     DeletedArrayError,
     DeviceMemoryError,
+    DonationError,
     OlympusError,
     UsageError,
 )
@@ -42,6 +43,8 @@ _NO_SHARD = re.compile(r"to have 1 shards, got: \[(?:\d+, )*0\b")
 _CALLBACK = "CpuCallback error calling callback"
 
 _TWICE = "one array was passed for two arguments"
+_JAX_TWICE = "Attempt to donate the same buffer twice"
+_JAX_USED = "Attempt to use a buffer that was previously donated in the same call"
 
 
 def nearest(name: str, candidates: Iterable[str], show: Callable[[str], str] = str) -> str | None:
@@ -136,17 +139,18 @@ def deleted_error(use: str, type_text: str = "", hint: str | None = None) -> Del
 
 def donated_twice(
     arguments: str = "", donated_names: str = "at least one of them is donated"
-) -> UsageError:
+) -> DonationError:
     """Return the error for an array that is donated and passed for another argument too.
 
     `arguments` names the two, such as " of 'f', x and y", and `donated_names` the donated ones.
     """
-    return UsageError(
-        f"{_TWICE}{arguments}, and {donated_names}",
+    is_read = donated_names.endswith(" is donated")
+    return DonationError(
+        f"{_JAX_USED if is_read else _JAX_TWICE}: {_TWICE}{arguments}, and {donated_names}",
         hint="pass a copy for one of them, x.copy() or olympus.numpy.copy(x), or donate neither",
     )
 
 
 def is_donated_twice(error: OlympusError) -> bool:
     """Return True if `error` is one of `donated_twice`."""
-    return str(error).startswith(_TWICE)
+    return isinstance(error, DonationError)

@@ -38,8 +38,8 @@ def test_an_array_that_is_donated_twice(call: Callable[..., Callable[..., Any]])
     with pytest.raises(UsageError) as found:
         run({"m": z, "v": z}, 1.0)
     assert str(found.value) == (
-        "one array was passed for two arguments of 'step', state['m'] and state['v'], "
-        "and both are donated"
+        "Attempt to donate the same buffer twice: one array was passed for two arguments of "
+        "'step', state['m'] and state['v'], and both are donated"
     )
     assert found.value.hint == (
         "pass a copy for one of them, x.copy() or olympus.numpy.copy(x), or donate neither"
