@@ -23,7 +23,7 @@ from olympus_core.base.errors import (
 )
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
-from olympus_core.library.device import placed
+from olympus_core.library.device import default_backend, placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.promotion import check_arrays, check_number, convert, warn_discarded
@@ -71,8 +71,8 @@ def asarray(
     """Return `a` as an array: `a` itself if it is an array of that dtype.
 
     `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` gives
-    a weakly typed array.  `copy` True copies, False raises ArgumentError if a copy is needed.
-    The array is on `device` if that is given.
+    a weakly typed array.  `copy` True copies, False raises ArgumentError for a NumPy array on
+    another backend than the CPU.  The array is on `device` if that is given.
     Raises DTypeError for values that are not numbers, ShapeError for ragged sequences, and
     RangeError for a Python int that is out of range.
 
@@ -81,13 +81,17 @@ def asarray(
     """
     if dtype is None and not copy and isinstance(a, Array) and device is None:
         return a
+    from_host = hasattr(a, "__array__") and not isinstance(a, Array)
+    if copy is False and from_host and (backend := default_backend()) != "cpu":
+        raise ArgumentError(
+            f"jnp.asarray: cannot convert object of type {type(a)} to JAX Array on {backend=} "
+            "with copy=False. Consider using copy=None or copy=True instead."
+        )
     elements: Any = a
     same = isinstance(a, Array) and (dtype is None or dtypes.dtype(dtype) == a.dtype)
     if copy is not False or not same:
         elements = array(a, dtype, copy=bool(copy), order=order or "K")
     result = placed(elements, device)
-    if copy is False and result is not a:
-        raise ArgumentError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
     return result
 
 
@@ -163,8 +167,8 @@ def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
     value = np.asarray(x)
     if value.dtype.kind in "OUSMm" or (value.dtype.kind == "V" and value.dtype.names):
         raise DTypeError(
-            f"Value {x!r:.80} with dtype {value.dtype} is not a valid JAX array type: an array "
-            "holds numbers"
+            f"Value {x!r:.80} with dtype {value.dtype} is not a valid JAX array type. Only "
+            "arrays of numeric types are supported"
         )
     return value
 
