@@ -418,6 +418,15 @@ class Tracer(Array):
         """None, the default device: a traced array has no device until its program runs."""
         return None
 
+    @property
+    def sharding(self) -> NoReturn:
+        """Raise AttributeError: a traced array has no placement."""
+        raise AttributeError(
+            "The 'sharding' attribute is not available on traced array with shape "
+            f"{self.aval.long_name()}. To query sharding information on tracers, use "
+            "olympus.typeof(x)."
+        )
+
     def argument(self) -> str | None:
         """Return the name of the argument, if the value is one, or None."""
         return None

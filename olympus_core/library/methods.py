@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from olympus_core.base.avals import value_text
-from olympus_core.base.errors import DTypeError
+from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, IndexLike
 from olympus_core.library.numpy import array_api
@@ -137,7 +137,13 @@ def _compress(
 
 
 def _contains(self: Array, value: ArrayLike) -> bool:
-    """Return True if an element equals `value`, as in NumPy."""
+    """Return True if an element of a one-dimensional array equals `value`."""
+    if self.ndim != 1:
+        raise ShapeError(
+            "Array.__contains__: search array must be one-dimensional, got "
+            f"arr.shape={tuple(self.shape)}",
+            hint="use (x == value).any()",
+        )
     return builtins.bool(sums.any(logic.equal(self, value)))
 
 

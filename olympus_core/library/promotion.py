@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, source, tree
-from olympus_core.base.avals import Shape, get_aval, shape_of, shaped
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import record_undecided
 from olympus_core.base.dtypes import DType
@@ -216,11 +216,27 @@ def broadcast_to(x: Any, shape: Shape) -> Array:
     have = shape_of(x)
     if have == shape and isinstance(x, Array):
         return x
-    if len(have) > len(shape) or broadcast_shapes(have, shape) != shape:
-        raise ShapeError(f"an array of shape {have} does not broadcast to {shape}")
+    check_broadcast(get_aval(x), shape)
     offset = len(shape) - len(have)
     dims = tuple(range(offset, len(shape)))
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+
+
+def check_broadcast(aval: ShapedArray, shape: Shape) -> None:
+    """Raise ShapeError unless an array of type `aval` broadcasts to `shape`."""
+    if len(aval.shape) > len(shape):
+        raise ShapeError(
+            "Cannot broadcast to shape with fewer dimensions: "
+            f"arr_shape={tuple(aval.shape)} shape={tuple(shape)}"
+        )
+    lengths = zip(reversed(aval.shape), reversed(shape), strict=False)
+    misfits = [{have, length} for have, length in lengths if have not in (1, length)]
+    if misfits:
+        record_undecided(misfits[-1])
+        raise ShapeError(
+            f"Incompatible types for broadcasting: input type={aval.long_name()} and requested "
+            f"type={shaped(shape, aval.dtype).long_name()}"
+        )
 
 
 def promote_shapes(name: str, *xs: Any) -> list[Any]:

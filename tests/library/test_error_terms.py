@@ -75,7 +75,7 @@ TERMS = [
     (
         "lax.add(f(3), i(3))",
         TypeError,
-        "lax.add requires arguments to have the same dtypes, got float32, int32",
+        r"lax.add requires arguments to have the same dtypes, got float32, int32. \(Tip: jnp.add is",
     ),
     (
         "lax.sin(i(3))",

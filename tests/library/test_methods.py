@@ -155,9 +155,9 @@ def test_arrays_cannot_be_written_to() -> None:
 
 
 def test_views_of_the_wrong_size_are_refused() -> None:
-    with pytest.raises(ValueError, match="last axis does not fit"):
+    with pytest.raises(ValueError, match="its size must be a divisor of the total size in bytes"):
         jnp.ones(3, "int8").view("int16")
-    with pytest.raises(ValueError, match="same width"):
+    with pytest.raises(ValueError, match=r"view\(\) of a 0d array is only supported if the"):
         jnp.float32(1).view("int8")
 
 

@@ -41,6 +41,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> convert_element_type(array([1.5, -1.5]), "int32")
     Array([ 1, -1], dtype=int32)
     """
+    if new_dtype is None:
+        raise ArgumentError("dtype must be specified: new_dtype of convert_element_type is None")
     python: dict[Any, str] = {bool: "b", int: "i", float: "f"}
     if new_dtype in python:
         dtype = dtypes.default_dtype(python[new_dtype])

@@ -535,7 +535,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     >>> round(array([0.5, 1.5, 2.4]))
     Array([1., 2., 2.], dtype=float32)
     """
-    return arithmetic.round_p.bind(x, rounding_method=int(rounding_method))
+    return arithmetic.round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:

@@ -123,7 +123,7 @@ def choice(
     """
     words = one_key("choice", key)
     if not isinstance(shape, Sequence):
-        raise ArgumentError(f"choice needs a sequence of ints as shape, and got {shape!r:.80}")
+        raise ArgumentError(f"shape argument of choice must be a sequence, got {shape!r:.80}")
     if isinstance(a, KeyArray):
         axis = one_axis("choice", a.ndim, axis)
         return take(a, choice(key, a.shape[axis], shape, replace, p, mode=mode), axis)

@@ -66,7 +66,11 @@ def fit_shape(name: str, shape: ShapeLike, *shapes: Shape) -> Shape:
     """Return `shape` as a tuple; raise ShapeError unless each of `shapes` broadcasts to it."""
     result = canonical_shape(shape)
     if shapes and broadcast_shapes(result, *shapes) != result:
-        raise ShapeError(f"{name}: parameters of shapes {shapes} do not fit the shape {result}")
+        raise ShapeError(
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
+            "result of broadcasting the shapes must equal the shape argument, but got result "
+            f"{broadcast_shapes(result, *shapes)} for shape argument {result}"
+        )
     return result
 
 

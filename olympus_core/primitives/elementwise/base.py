@@ -88,13 +88,41 @@ def check_kinds(name: str, kinds: str, *avals: ShapedArray) -> None:
             raise DTypeError(rejected_dtype(name, kinds, avals, i))
 
 
+#: the functions of `jax.numpy` that promote, by the name of the operation of `lax`
+_PROMOTING = {
+    "add": "add",
+    "atan2": "arctan2",
+    "concatenate": "concatenate",
+    "div": "divide",
+    "eq": "equal",
+    "max": "maximum",
+    "min": "minimum",
+    "mul": "multiply",
+    "ne": "not_equal",
+    "nextafter": "nextafter",
+    "pow": "float_power",
+    "select": "where",
+    "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift",
+    "shift_right_logical": "right_shift",
+    "sub": "subtract",
+}
+
+
 def check_one_dtype(name: str, avals: tuple[ShapedArray, ...]) -> None:
     """Raise DTypeError unless all `avals` have the same dtype."""
     if len({a.dtype for a in avals}) > 1:
         names = ", ".join(dtypes.long_name(a.dtype) for a in avals)
         text = ", ".join(a.short_name() for a in avals)
+        tip = ""
+        if function := _PROMOTING.get(name):
+            tip = (
+                f" (Tip: jnp.{function} is a similar function that does automatic type promotion "
+                "on inputs)."
+            )
         raise DTypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got {names} (of {text})"
+            f"lax.{name} requires arguments to have the same dtypes, got {names}.{tip} "
+            f"The operands are {text}"
         )
 
 

@@ -226,7 +226,8 @@ def _integer_power(x: Any, y: int) -> Array:
     aval = get_aval(x)
     if y < 0 and dtypes.kind(aval.dtype) in "iu":
         raise DTypeError(
-            f"power cannot raise {aval.long_name()} to {y}: integers have no negative powers",
+            "Integers cannot be raised to negative powers, got "
+            f"integer_pow({aval.long_name()}, {y})",
             hint="make the base a float: x.astype('float32') ** n",
         )
     result: Array = integer_pow_p.bind(x, y=y)

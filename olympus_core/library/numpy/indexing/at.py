@@ -17,7 +17,7 @@ import numpy as np
 from olympus_core.base import dtypes, source
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.context import state
-from olympus_core.base.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
+from olympus_core.base.errors import IndexingError, NonConcreteBooleanIndexError
 from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir.primitive import Primitive
 from olympus_core.ir.sharding_rules import spec_of
@@ -42,7 +42,7 @@ from olympus_core.library.numpy.indexing.plan import (
 )
 from olympus_core.library.numpy.indexing.reading import read
 from olympus_core.library.operands import scalar
-from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
+from olympus_core.library.promotion import broadcast_to, check_broadcast, convert
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
@@ -175,9 +175,7 @@ def _fitting(x: Array, values: Any, shape: Shape) -> Any:
     A Python number gets the array's dtype if that has its kind.
     """
     values = as_array(values)
-    have = shape_of(values)
-    if len(have) > len(shape) or (have and _joint_shape(have, shape) != shape):
-        raise ShapeError(f"values of shape {have} do not fit the shape {shape} at the index")
+    check_broadcast(get_aval(values), shape)
     aval = x.aval
     if dtypes.is_python_scalar(values):
         kind = dtypes.kind(aval.dtype)
@@ -203,14 +201,6 @@ def _check_cast(values: ShapedArray, array: ShapedArray) -> None:
             FutureWarning,
             stacklevel=source.user_level(),
         )
-
-
-def _joint_shape(have: Shape, shape: Shape) -> Shape | None:
-    """Return the shape that two shapes broadcast to, or None."""
-    try:
-        return broadcast_shapes(have, shape)
-    except ShapeError:
-        return None
 
 
 def _in_one_dtype(x: Any, values: Any, operation: UpdateOperation) -> tuple[Any, Any]:

@@ -83,8 +83,11 @@ def _whole_index(index: Any) -> tuple[Any, ...]:
     if isinstance(index, tuple):
         return index
     if isinstance(index, Sequence) and not isinstance(index, str):
+        is_tuple = any(isinstance(i, (slice, type(None), type(Ellipsis))) for i in index)
+        form = "tuple" if is_tuple else "array"
         raise IndexingError(
-            f"a {type(index).__name__} is not an index; it could mean a tuple or an array",
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[{form}(seq)]` instead of `arr[seq]`. The index is a {type(index).__name__}",
             hint="write x[tuple(index)] for one index an axis, x[array(index)] for an array",
         )
     return (index,)

@@ -15,7 +15,7 @@ from olympus_core.base.avals import (
     shape_of,
 )
 from olympus_core.base.dimensions.expression import is_one, is_symbolic_dim
-from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayOrKeys, ShapeLike
 from olympus_core.library import promotion
@@ -53,6 +53,8 @@ def reshape(
     sizes = _sizes(shape, aval.shape, aval.size)
     if order == "F":
         return _fortran(a, sizes)
+    if order == "K":
+        raise UnsupportedError("reshape and ravel are not implemented for order='K'")
     if order not in ("C", "A"):
         raise ArgumentError(f"reshape takes order 'C', 'F' or 'A', and got {order!r}")
     if sizes == aval.shape and isinstance(a, Array):

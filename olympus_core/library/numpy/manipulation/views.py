@@ -41,10 +41,11 @@ def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arra
     target_dtype = requested_dtype("view", dtype)
     own_bits, target_bits = _stored_bits(self.dtype), _stored_bits(target_dtype)
     if own_bits != target_bits and not self.shape:
-        raise ShapeError("view of an array without dimensions needs a dtype of the same width")
+        raise ShapeError("view() of a 0d array is only supported if the itemsize is unchanged")
     if self.shape and self.shape[-1] * own_bits % target_bits:
         raise ShapeError(
-            f"view of {self.aval.long_name()} as {target_dtype}: the last axis does not fit"
+            "When changing to a larger dtype, its size must be a divisor of the total size in "
+            f"bytes of the last axis of the array: {self.aval.long_name()} as {target_dtype}"
         )
     byte = dtypes.dtype("uint8")
     x = convert(self, byte) if self.dtype == dtypes.bool_ else self
