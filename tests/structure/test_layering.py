@@ -378,7 +378,7 @@ def test_type_checkers_import_the_names_imported_on_demand() -> None:
 # Functions that Python's own protocols require, by the name of the function that raises it.
 PROTOCOLS = {
     "TypeError": {"__format__", "__index__", "_scalar", "__iter__", "__len__", "_setitem"},
-    "AttributeError": {"__getattr__", "__setattr__"},
+    "AttributeError": {"__getattr__", "__setattr__", "sharding"},
     "KeyError": {"__missing__", "__getitem__"},
     "ValueError": {"_refuse_constant"},  # json calls it, and its caller makes it one of ours
 }
