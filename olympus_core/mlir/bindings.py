@@ -197,7 +197,9 @@ def op(
     regions: int = 0,
 ) -> ir.Operation:
     """Emit an operation at the current insertion point; the quickest way there is (1 us)."""
-    return ir.Operation.create(name, results, operands, attributes, regions=regions)
+    # `create` reads the values of another sequence, such as the arguments of a block, after it has
+    # released them
+    return ir.Operation.create(name, results, tuple(operands), attributes, regions=regions)
 
 
 def op1(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,3 +293,14 @@ def test_a_function_is_searched_once() -> None:
     text = lowered.as_text()
     assert text.count("stablehlo.while") == text.count(MARK) == 1
     assert compiled_loops.compile_loops(lowered.compiler_ir()) == 0
+
+
+def test_values_are_alive_until_the_call_is_emitted() -> None:
+    """With this allocator of Python, an object that was released cannot be read."""
+    program = """
+import numpy as np, olympus as ox, olympus.numpy as jnp
+fun = ox.jit(lambda x: ox.lax.scan(lambda c, v: (jnp.tanh(c @ c + v), c), jnp.eye(4), x))
+assert "xla_cpu_small_call" in fun.lower(np.ones((30, 4, 4), "float32")).as_text()
+"""
+    environment = os.environ | {"PYTHONMALLOC": "debug"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
