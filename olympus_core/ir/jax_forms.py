@@ -135,7 +135,7 @@ _FORMS: dict[str, Form] = {
     **_by_names("reduce_sum conv_general_dilated", Form(added=_UNSHARDED)),
     **_by_names("iota reshape", Form(added={"sharding": None})),
     "jit": Form(more=_requested, first=("name",)),
-    "all_to_all": Form(added={"tiled": False}, lacked=("axis_size",)),
+    "all_to_all": Form(lacked=("axis_size",)),
     "axis_index": Form(lacked=("varies",)),
     "broadcast_in_dim": Form(implied=("shape",), optional=("broadcast_dimensions",)),
     "checkpoint": Form("remat2", lacked=("name",)),

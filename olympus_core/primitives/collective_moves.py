@@ -116,7 +116,10 @@ def _rows(x: Any, start: int | None, length: int) -> Any:
 
 
 class AllToAll(CollectivePrimitive, LinearPrimitive):
-    """Index i gets part i along `split_axis` of each value, joined along `concat_axis`."""
+    """Index i gets part i along `split_axis` of each value, joined along `concat_axis`.
+
+    `tiled` is that of the call, for the text of the program: both axes remain in any case.
+    """
 
     raised_from: tuple[str, ...] = ("stablehlo.all_to_all",)
 
@@ -131,6 +134,7 @@ class AllToAll(CollectivePrimitive, LinearPrimitive):
             axis_size=operation.integer("split_count"),
             concat_axis=operation.integer("concat_dimension"),
             split_axis=operation.integer("split_dimension"),
+            tiled=True,
         )
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:

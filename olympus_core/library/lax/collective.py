@@ -554,13 +554,21 @@ def all_to_all(
             concat += split < concat
             split += concat <= split
             v = expand_dims(v, (concat,))
-        v = _swapped(v, name, size, split, concat, groups)
+        v = _swapped(v, name, size, split, concat, groups, tiled)
         return squeeze(v, (split,)) if has_separate_axes else v
 
     return _map("all_to_all", leaf, x)
 
 
-def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
+def _swapped(
+    v: Any,
+    name: Any,
+    size: int,
+    split: int,
+    concat: int,
+    groups: Any = None,
+    tiled: bool = False,
+) -> Any:
     """Apply `all_to_all` to one value along one axis."""
     return all_to_all_p.bind(
         cast_varying(v, [name]),
@@ -569,6 +577,7 @@ def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any 
         axis_size=size,
         concat_axis=concat,
         split_axis=split,
+        tiled=tiled,
     )
 
 
