@@ -87,6 +87,9 @@ def _requested(eqn: Eqn) -> dict[str, Any]:
     shown = {k: eqn.params.get(k, ()) for k in options}
     none = False, UNSPECIFIED
     shown = {k: v for k, v in shown.items() if v and (v is True or any(x not in none for x in v))}
+    mesh = eqn.params.get("ctx_mesh")
+    if mesh is not None and mesh.axis_names:
+        shown["ctx_mesh"] = mesh
     return {"jaxpr": unconstrained(eqn.params["olympuspr"]), **shown}
 
 

@@ -222,7 +222,8 @@ class ProgramParams(dict[str, Any]):
     """The parameters of an equation with programs, which also have the names of JAX.
 
     Under a name of JAX, a program is the `JaxProgram` of it.  `requested` are options of a call
-    that have no effect within a program, for its text: `donated` operands, and `keep_unused`.
+    that have no effect within a program, for its text: `donated` operands, `keep_unused`, and the
+    mesh of the context.
 
     >>> eqn.params["jaxpr"] is eqn.params["olympuspr"].jaxpr
     True
@@ -293,6 +294,7 @@ _CALL_KEYS = frozenset(
 )
 #: the parameters that only JAX's calls of a `jit` have, from those of a call
 _OF_CALLS: dict[str, Callable[[ProgramParams], Any]] = {
+    "ctx_mesh": lambda p: p.requested.get("ctx_mesh"),
     "compiler_options_kvs": lambda p: tuple(dict.get(p, "compiler_options", ())),
     "donated_invars": lambda p: tuple(
         i in p.requested.get("donated", ()) for i in range(len(p["olympuspr"].invars))

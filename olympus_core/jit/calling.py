@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
 import numpy as np
 
 from olympus_core.arrays.device_array import put_array
-from olympus_core.arrays.mesh_context import abstract_mesh
+from olympus_core.arrays.mesh_context import NO_MESH, abstract_mesh, context_mesh
 from olympus_core.arrays.types_on_meshes import on_argument_mesh
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
@@ -45,6 +45,7 @@ from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.inlining import Inline, call_in_trace
 from olympus_core.jit.options import JitOptions, parameters_of, positional_names
 from olympus_core.jit.reference_calling import ReferenceProgram, with_values_of
+from olympus_core.placement.mesh import Mesh
 from olympus_core.placement.sharding import Sharding
 from olympus_core.transforms import data, references
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
@@ -340,8 +341,12 @@ class StagedFunction(Generic[_P, _R]):
         consts = tuple(map(_of_its_type, consts, closed.invars))
         params = eager_params = ProgramParams(name=self.name, olympuspr=closed)
         donated = frozenset(len(consts) + i for i in program.donated)
-        if donated or self.options.keep_unused:
-            params.requested = {"donated": donated, "keep_unused": self.options.keep_unused}
+        mesh = context_mesh()
+        params.requested = {
+            "donated": donated,
+            "keep_unused": self.options.keep_unused,
+            "ctx_mesh": mesh if isinstance(mesh, Mesh) else NO_MESH,
+        }
         if donated:
             eager_params = params | {"donated": donated}
         if self.options.keep_unused:

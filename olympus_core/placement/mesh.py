@@ -321,7 +321,7 @@ class AbstractMesh(AnyMesh):
         self._set_axes(axis_sizes, axis_names, axis_types)
         #: a description of the devices, which programs may read
         self.abstract_device = abstract_device
-        self._hash = hash((self.shape_tuple, self.axis_types))
+        self._hash = hash((self.shape_tuple, self.axis_types, abstract_device))
         self._concrete: weakref.ref[Mesh] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -396,8 +396,8 @@ class AbstractMesh(AnyMesh):
             return NotImplemented
         if self is other:
             return True
-        mine, theirs = (self.shape_tuple, self.axis_types), (other.shape_tuple, other.axis_types)
-        return mine == theirs
+        mine = self.shape_tuple, self.axis_types, self.abstract_device
+        return mine == (other.shape_tuple, other.axis_types, other.abstract_device)
 
     def __hash__(self) -> int:
         return self._hash

@@ -118,6 +118,28 @@ def test_a_program_is_retraced_for_another_mesh() -> None:
         f(X)
 
 
+@pytest.mark.parametrize("p", [OURS, ORACLE], ids=["ours", "jax"])
+def test_a_call_in_a_program_has_the_mesh_of_its_context(p: Any) -> None:
+    nested = p.m.jit(lambda x: 2 * x)
+    with p.m.set_mesh(p.mesh):
+        inside = p.m.make_jaxpr(lambda x: nested(x))(X)
+    assert inside.eqns[0].params["ctx_mesh"] is p.mesh
+    assert f"ctx_mesh={p.mesh}" in str(inside)
+    outside = p.m.make_jaxpr(lambda x: nested(x))(X)
+    assert outside.eqns[0].params["ctx_mesh"].empty
+    assert "ctx_mesh" not in str(outside)
+
+
+@pytest.mark.parametrize("p", [OURS, ORACLE], ids=["ours", "jax"])
+def test_abstract_meshes_of_other_devices_differ(p: Any) -> None:
+    mesh = p.mesh.abstract_mesh
+    plain = p.m.sharding.AbstractMesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
+    assert mesh != plain
+    assert mesh == p.m.sharding.AbstractMesh(
+        mesh.axis_sizes, mesh.axis_names, mesh.axis_types, abstract_device=mesh.abstract_device
+    )
+
+
 def test_an_abstract_mesh_is_enough_to_lower() -> None:
     with olympus.set_mesh(AbstractMesh((2, 4), ("x", "y"))):
         lowered = olympus.jit(jnp.sin, in_shardings=P("x")).lower(X)
