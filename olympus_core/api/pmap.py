@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -47,6 +48,23 @@ _PREFIX = (
 #: the last axis that an array of NumPy may have
 _MAX_AXES = 63
 
+#: the programs of a mapped function, by the number of indices, and True for placed arguments
+_Programs = dict[tuple[int, bool], tuple[Jit[..., Any], Mesh]]
+
+
+@functools.lru_cache(maxsize=128)
+def _shared_programs(fun: Callable[..., Any], *options: Hashable) -> _Programs:
+    """Return the programs of a function, which equal calls of `pmap` share."""
+    return {}
+
+
+def _programs_of(fun: Callable[..., Any], axes: Any, *options: Hashable) -> _Programs:
+    if not isinstance(fun, types.FunctionType):
+        return {}
+    leaves, places = tree.flatten(axes, is_leaf=lambda a: a is None)
+    where: Any = places
+    return _shared_programs(fun, tuple(leaves), where, *options)
+
 
 class Pmap(Generic[_P, _R]):
     """The function that `pmap` returns: call it, or take it through the stages."""
@@ -66,7 +84,9 @@ class Pmap(Generic[_P, _R]):
         self._fun, self._name, self._axes = fun, axis_name, axes
         self._static, self._donated = static, donated
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
-        self._programs: dict[tuple[int, bool], tuple[Jit[..., Any], Mesh]] = {}
+        self._programs = _programs_of(
+            fun, axes, axis_name, static, donated, self._devices, backend, axis_size
+        )
 
     def __repr__(self) -> str:
         return f"<pmap of {function_name(self._fun)}>"

@@ -250,6 +250,22 @@ def test_axes_of_pmap_count_from_the_end():
         np.testing.assert_array_equal(twice[1], np.moveaxis(2 * x, 0, -2))
 
 
+@pytest.mark.parametrize("package", [olympus, jax], ids=["ours", "jax"])
+def test_equal_calls_of_pmap_share_their_programs(package):
+    traced = []
+
+    def twice(x):
+        traced.append(x.shape)
+        return 2 * x
+
+    x = np.ones((1, 3), np.float32)
+    package.pmap(twice)(x)
+    package.pmap(twice)(x)
+    assert len(traced) == 1
+    package.pmap(twice, axis_name="i")(x)
+    assert len(traced) == 2
+
+
 def test_jit_of_pmap_is_a_program_too():
     share = olympus.pmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")
     np.testing.assert_allclose(olympus.jit(share)(X + 1), (X + 1) / (X + 1).sum())
