@@ -161,6 +161,8 @@ class AllReduce(CollectivePrimitive):
         return self.bind(*operands, axes=names, axis_index_groups=None)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        if params.get("axis_index_groups") is not None:
+            return avals[0]  # groups have different results
         return avals[0].update(vma=avals[0].vma - frozenset(params["axes"]))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:

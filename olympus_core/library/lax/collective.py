@@ -112,9 +112,10 @@ def _reducing(
     """Return the function that reduces one value."""
     names, sizes = axis_sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes), is_even=False)
-    if groups is not None and (checked := trace.checked_axes() & {*names}):
+    checked = trace.checked_axes() & {*names}
+    if groups is not None and checked and primitive is psum_p:
         raise UnsupportedError(
-            f"{primitive.name} takes no axis_index_groups along {min(checked, key=str)!r}, which "
+            f"psum takes no axis_index_groups along {min(checked, key=str)!r}, which "
             "a shard_map checks: no type records that its groups have different results",
             hint="use all_gather with axis_index_groups, or shard_map(..., check_vma=False)",
         )
