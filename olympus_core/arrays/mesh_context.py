@@ -199,6 +199,13 @@ def named(caller: str, where: Any, parameter: str = "shardings") -> Any:
 
 
 def _on_context_mesh(spec: PartitionSpec, what: str) -> NamedSharding:
+    if current_mesh() is None:
+        raise MissingMeshError(
+            f"When specifying PartitionSpec to `{what.removeprefix('a ')}`, the context mesh "
+            "cannot be empty. Please use `jax.set_mesh` to set the mesh context: it got "
+            f"{spec}",
+            hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
+        )
     return named(what, spec)
 
 

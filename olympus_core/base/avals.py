@@ -462,7 +462,8 @@ def refuse_masked(x: Any) -> None:
     """Raise ArgumentError for a masked array of NumPy: its mask would be lost."""
     if isinstance(x, np.ndarray) and hasattr(x, "filled"):
         raise ArgumentError(
-            "a masked array of NumPy is not an array here: its mask would be lost",
+            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+            "arr.filled() to convert the value to a standard numpy array: its mask would be lost",
             hint="pass x.filled(value), or the arrays x.data and x.mask",
         )
 

@@ -29,6 +29,7 @@ from olympus_core.control.custom_rules import (
 )
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.transforms import data, references
 from olympus_core.transforms.autodiff import differentiable
@@ -215,13 +216,15 @@ class _Rules(_Pair):
                 f"{self._type_term(index, cotangent_aval, aval)}, so the {what} do not match"
             )
         own, needed = cotangent_aval.explicit, aval.explicit
-        if own is not None and needed is not None and own.mesh == needed.mesh:
-            entries = own.spec.partitions
-            if any(e is not None for e in entries) and entries != needed.spec.partitions:
-                raise TransformError(
-                    self._type_term(index, cotangent_aval, aval),
-                    hint="reshard it to the sharding of the argument",
-                )
+        if own is None:  # an array of the context's mesh is whole; one of NumPy has no mesh
+            has_mesh = state.mesh is not None and isinstance(cotangent, Array)
+        else:
+            has_mesh = needed is not None and own.mesh == needed.mesh
+        if needed is not None and has_mesh and spec_of(cotangent_aval) != spec_of(aval):
+            raise TransformError(
+                self._type_term(index, cotangent_aval, aval),
+                hint="reshard it to the sharding of the argument",
+            )
         if cotangent_aval.dtype == aval.dtype:
             return cotangent
         return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)

@@ -36,13 +36,10 @@ _T = TypeVar("_T")
 OutSharding = NamedSharding | PartitionSpec | None
 
 
-def explicit_sharding(
-    caller: str, where: Any, operands: Any = (), *, is_moved: bool = False
-) -> NamedSharding | None:
+def explicit_sharding(caller: str, where: Any, *, is_moved: bool = False) -> NamedSharding | None:
     """Return a sharding or a spec as a sharding along explicit axes; None for None.
 
-    A spec is on the mesh of the context, or else of the types of the `operands`.  `is_moved` is
-    True for arrays that move to another mesh.
+    A spec is on the mesh of the context.  `is_moved` is True for arrays that move to another mesh.
 
     Raises ArgumentError for another value, and for a spec without a mesh, ShardingError for an axis
     of another type, and for another mesh than that of the context.
@@ -57,11 +54,10 @@ def explicit_sharding(
     mesh: AnyMesh = abstract_mesh()
     if isinstance(where, PartitionSpec):
         if mesh.empty:
-            mesh = _mesh_of(operands) or mesh
-        if mesh.empty:
             raise ArgumentError(
-                f"{caller} got {where}, and no mesh is around it: Using PartitionSpec when you are "
-                "not under a mesh context is not allowed",
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
+                f"Got {where}: it is an argument of {caller}",
                 hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
             )
         where = NamedSharding(mesh, where)
@@ -93,14 +89,6 @@ def _check_types(caller: str, where: NamedSharding) -> None:
             )
 
 
-def _mesh_of(operands: Any) -> AnyMesh | None:
-    for x in tree.leaves(operands):
-        if isinstance(x, Array) and x.aval.explicit is not None:
-            mesh: AnyMesh = x.aval.explicit.mesh
-            return mesh
-    return None
-
-
 def reshard(xs: _T, out_shardings: Any) -> _T:
     """Return a tree of arrays with other shardings along explicit axes.
 
@@ -122,7 +110,7 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
 
 
 def _resharded(x: Any, where: Any) -> Any:
-    sharding = explicit_sharding("reshard", where, x, is_moved=not trace.manual_axes())
+    sharding = explicit_sharding("reshard", where, is_moved=not trace.manual_axes())
     if sharding is None:
         raise ArgumentError(
             "Reshard should only be used with out_shardings which are non-None and have a "
@@ -170,7 +158,7 @@ def with_out_sharding(
     name: str, out_sharding: Any, fun: Callable[..., _R], *args: Any, **kwargs: Any
 ) -> _R:
     """Return `fun(*args, **kwargs)` with the sharding `out_sharding` in its type: `out_sharded`."""
-    sharding = explicit_sharding(name, out_sharding, (args, kwargs))
+    sharding = explicit_sharding(name, out_sharding)
     if sharding is None:
         return fun(*args, **kwargs)
     _check_sets(name, sharding, args, kwargs)
@@ -216,21 +204,43 @@ def _check_sets(name: str, sharding: NamedSharding, args: Any, kwargs: dict[str,
                 f"Got operand={get_aval(args[0])}, axes={tuple(args[1])}, unreduced_spec={spec}"
             )
         return
-    avals = [get_aval(x) for x in args[:2] if isinstance(x, Array)]
-    numbers = kwargs.get("dimension_numbers", args[2] if len(args) > 2 else None)
-    if numbers is not None and name in (*_PRODUCTS, "dot_general"):
-        contracted = numbers[0]
-    elif name in _PRODUCTS and len(avals) == 2 and all(a.ndim for a in avals):
-        contracted = [(d,) for d in _PRODUCTS[name](*[a.ndim for a in avals])]
-    else:
+    operands, contracted = _contracted(name, args, kwargs)
+    avals = [get_aval(x) for x in operands if isinstance(x, Array)]
+    if contracted is None or len(avals) != 2:
         return
-    specs = [tuple(spec_of(a)[d] for d in c) for a, c in zip(avals, contracted, strict=False)]
+    specs = [tuple(spec_of(a)[d] for d in c) for a, c in zip(avals, contracted, strict=True)]
     if any(s != specs[0] for s in specs):
         raise ShardingTypeError(
             "lhs and rhs contracting dims should be sharded identically when out_sharding provided "
             f"to {name} mentions unreduced_axes. Got {', '.join(map(str, specs))}"
         )
     _check_summed(name, spec.unreduced, specs[0] if specs else ())
+
+
+def _contracted(
+    name: str, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], Sequence[Sequence[int]] | None]:
+    """Return the operands of a product, and the contracted dimensions of both if it has two."""
+    if name == "einsum":
+        return args[1:], _summed_letters(args[0]) if len(args) == 3 else None
+    operands = args[:2]
+    numbers = kwargs.get("dimension_numbers", args[2] if len(args) > 2 else None)
+    if numbers is not None and name in (*_PRODUCTS, "dot_general"):
+        return operands, numbers[0]
+    ranks = [get_aval(x).ndim for x in operands if isinstance(x, Array)]
+    if name in _PRODUCTS and len(ranks) == 2 and all(ranks):
+        return operands, [(d,) for d in _PRODUCTS[name](ranks[0], ranks[1])]
+    return operands, None
+
+
+def _summed_letters(subscripts: Any) -> Sequence[Sequence[int]] | None:
+    """Return the dimensions of two operands that `einsum` contracts, for an explicit result."""
+    if not isinstance(subscripts, str) or "..." in subscripts or "->" not in subscripts:
+        return None
+    ins, out = subscripts.replace(" ", "").split("->")
+    terms = ins.split(",")
+    summed = [letter for letter in terms[0] if letter in terms[-1] and letter not in out]
+    return [[term.index(letter) for letter in summed] for term in terms]
 
 
 def _check_summed(name: str, unreduced: frozenset[Any], summed: Sequence[Any]) -> None:

@@ -156,12 +156,13 @@ def _is_placed_as(aval: ShapedArray, t: Any) -> bool:
     """Return False for a cotangent that differs from its value in its axes.
 
     These are the explicit axes that split it, and the axes of a `shard_map` along which it varies.
-    An array without a mesh may be split in any way.
+    An array without a mesh may be split in any way; a traced one is on the mesh of the context.
     """
     if is_float0(t):
         return True
     own = get_aval(t)
-    return own.vma == aval.vma and (own.explicit is None or spec_of(own) == spec_of(aval))
+    has_mesh = own.explicit is not None or (state.mesh is not None and isinstance(t, Tracer))
+    return own.vma == aval.vma and (not has_mesh or spec_of(own) == spec_of(aval))
 
 
 def _sets(aval: ShapedArray) -> tuple[frozenset[Any], ...]:

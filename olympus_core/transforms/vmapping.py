@@ -259,11 +259,14 @@ def _explicit(
     """Return the sharding of the mapped axis along explicit axes; None without such axes."""
     rows = zip(names, leaves, dims, strict=True)
     mapped = [(name, get_aval(x), d) for name, x, d in rows if d is not None]
-    if len({a.explicit.spec.partitions[d] for _, a, d in mapped if a.explicit is not None}) > 1:
+    typed = [(a.explicit, d) for _, a, d in mapped if a.explicit is not None]
+    entries = dict.fromkeys(str(sharding.spec.partitions[d]) for sharding, d in typed)
+    if len(entries) > 1:
         lines = [f"  {name}, {a.long_name()}, is mapped over axis {d}" for name, a, d in mapped]
         raise TransformError(
             f"vmap of '{function_name(fun)}': Mapped away dimension of inputs passed to vmap "
-            "should be sharded the same:\n" + "\n".join(lines)
+            f"should be sharded the same. Got inconsistent axis specs: {' vs '.join(entries)}\n"
+            + "\n".join(lines)
         )
     shardings = (
         a.explicit.update(spec=(a.explicit.spec.partitions[d],)) for _, a, d in mapped if a.explicit

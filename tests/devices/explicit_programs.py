@@ -28,6 +28,13 @@ def row(name: str, program: Callable[..., Any], *operands: Any, **types: Any) ->
     ROWS.append(Row(name, program, operands, **types))
 
 
+def _doubled(p: Any, cotangent: Callable[..., Any]) -> Any:
+    """Return a function with a derivative rule of the user."""
+    double = p.m.custom_vjp(lambda x: x * 2)
+    double.defvjp(lambda x: (x * 2, None), lambda _, g: (cotangent(g),))
+    return double
+
+
 XY, X, Y, N = ("x", "y"), ("x", None), ("y", None), (None, None)
 A, B = ((8, 8), XY), ((8, 8), X)
 BOTH = (("x", "y"),)
@@ -523,3 +530,22 @@ row(
 )
 row("associative_scan", lambda p, a: p.lax.associative_scan(p.np.add, a, axis=1), B)
 row("norm", lambda p, a: p.np.linalg.norm(a), A)
+row(
+    "cotangent of a rule",
+    lambda p, a: p.m.grad(lambda x: _doubled(p, lambda g: g * 2)(x).sum())(a),
+    B,
+)
+row(
+    "whole cotangent of a rule",
+    lambda p, a: p.m.grad(lambda x: _doubled(p, lambda g: p.np.ones((8, 8)))(x).sum())(a),
+    B,
+)
+row(
+    "other unreduced einsum",
+    lambda p, a, b: p.np.einsum("ij,jk->ik", a, b, out_sharding=p.P(None, None, unreduced={"x"})),
+    ((8, 8), (None, "y")),
+    Y,
+)
+row("cumsum of all elements", lambda p, a: p.np.cumsum(a), B)
+row("whole cotangent", lambda p, a: p.m.vjp(lambda x: x.T, a)[1](p.np.ones((8, 8)))[0], B)
+row("vmap of other rows", lambda p, a, b: p.m.vmap(lambda r, s: r + s)(a, b), B, ((8, 8), N))

@@ -194,3 +194,22 @@ def test_unreduced_arrays_are_those_of_jax(program: Any) -> None:
         assert isinstance(mine, kind), mine
     else:
         assert mine == oracle
+
+
+@pytest.mark.parametrize("p", [OURS, ORACLE], ids=["ours", "jax"])
+def test_a_spec_needs_the_mesh_of_a_context(p: Any) -> None:
+    x = p.m.device_put(
+        p.host((8, 8)), p.sharding.NamedSharding(p.mesh(("Explicit",) * 2), p.P("x"))
+    )
+    for resharded in (
+        lambda x: p.sharding.reshard(x, p.P("y")),
+        lambda x: p.np.einsum("ij,jk->ik", x, x, out_sharding=p.P("x", None)),
+        lambda x: p.np.reshape(x, 64, out_sharding=p.P("x")),
+    ):
+        with pytest.raises(ValueError, match="not under a mesh context is not allowed"):
+            resharded(x)
+        with pytest.raises(ValueError, match="not under a mesh context is not allowed"):
+            p.m.jit(resharded)(x)
+    described = "specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty"
+    with pytest.raises(TypeError, match=described):
+        _ = p.m.ShapeDtypeStruct((8,), "float32", sharding=p.P("x")).sharding

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import ShapeError, ShardingTypeError
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import one_axis
@@ -39,6 +40,11 @@ def _accumulate(
     rule: _Rule, a: Any, aval: ShapedArray, axis: int | None, dtype: Any
 ) -> tuple[Array, int]:
     """Return the cumulative values and their axis."""
+    if axis is None and any(spec_of(aval)):
+        raise ShardingTypeError(
+            f"The input should be fully replicated when axis is not specified to {rule.name}. Got "
+            f"input type={aval.long_name()}"
+        )
     if axis is None or not aval.ndim:
         a = a if aval.ndim == 1 else reshape_p.bind(a, dimensions=None, new_sizes=(aval.size,))
         place = one_axis(rule.name, 1, 0 if axis is None else axis)
