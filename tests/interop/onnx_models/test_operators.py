@@ -74,6 +74,17 @@ ROWS = {
         [np.full((1, 1, 1), 2, "float32")],
         [np.array([2, 0.625], "float32").reshape((1, 2, 1, 1))],
     ),
+    "ThresholdedRelu of a recurrent operator at alpha": Row(
+        """(float[1, 2, 1] x) => (float[1, 1, 2, 1] y, float[1, 2, 1] z) {
+          w = Constant <value = float[1, 1, 1] {1.0}>()
+          r = Constant <value = float[1, 1, 1] {0.0}>()
+          y = RNN <hidden_size = 1, activations = ["ThresholdedRelu"],
+            activation_alpha = [0.5]>(x, w, r)
+          z = ThresholdedRelu <alpha = 0.5>(x)
+        }""",
+        [np.array([0.5, 0.25], "float32").reshape((1, 2, 1))],
+        [np.array([0.5, 0]).reshape((1, 1, 2, 1)), np.zeros((1, 2, 1))],
+    ),
     "a loop of no iterations collects nothing": Row(
         loop(0, 1), [np.ones(2, "float32"), True], [[1, 1], np.zeros((0, 2))]
     ),

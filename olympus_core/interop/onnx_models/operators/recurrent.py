@@ -25,7 +25,8 @@ _PLAIN: dict[str, _Activation] = {
 #: The functions of alpha and of an array, with the default of alpha.
 _WITH_ALPHA: dict[str, tuple[Callable[[float, Any], Any], float]] = {
     "leakyrelu": (lambda alpha, x: jnp.where(x < 0, alpha * x, x), 0.01),
-    "thresholdedrelu": (lambda alpha, x: jnp.where(x > alpha, x, 0), 1.0),
+    # unlike the operator ThresholdedRelu, whose result is 0 at alpha
+    "thresholdedrelu": (lambda alpha, x: jnp.where(x >= alpha, x, 0), 1.0),
     "elu": (lambda alpha, x: jnp.where(x < 0, alpha * jnp.expm1(x), x), 1.0),
 }
 #: The functions of alpha, beta and an array, with the defaults of both.
