@@ -121,6 +121,15 @@ def test_reverse_mode_through_fori_loop():
         olympus.jit(olympus.grad(f, argnums=1))(3, X)
 
 
+@pytest.mark.parametrize(
+    ("name", "argnum"), [("zeta", 0), ("polygamma", 0), ("nextafter", 0), ("nextafter", 1)]
+)
+def test_a_derivative_that_is_unknown_is_not_zero(name: str, argnum: int) -> None:
+    for package in (jax, olympus):
+        with pytest.raises((NotImplementedError, ValueError), match=name):
+            package.grad(getattr(package.lax, name), argnum)(2.0, 1.5)
+
+
 def test_a_name_scope_needs_a_string():
     scope = olympus.named_scope(3)
     with (

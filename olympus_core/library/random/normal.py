@@ -16,6 +16,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.annotations import stop_gradient
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
 from olympus_core.library.random.generators import subkeys
@@ -69,6 +70,7 @@ def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> 
     low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
     x = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, low, high)))
     infinity = constant(np.inf, dtype)
+    lower, upper = stop_gradient((lower, upper))  # nextafter has no derivative
     smallest, largest = lax.nextafter(lower, infinity), lax.nextafter(upper, -infinity)
     return lax.min(lax.max(x, smallest), largest)
 

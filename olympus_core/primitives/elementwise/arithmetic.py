@@ -376,4 +376,4 @@ min_p = Extremum(
 )
 pow_p = Pow("pow", "stablehlo.power", "ifc", _pow_base, _pow_exponent)
 relu_p = Relu("relu", "stablehlo.maximum", "buifc", _relu_tangent, is_cheap=True)
-nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")
+nextafter_p = Elementwise("nextafter", "chlo.next_after", "f", None, None)

@@ -135,7 +135,8 @@ Cotangent = Callable[..., Any]
 class Elementwise(SingleResult):
     """An elementwise primitive that lowers to one operation of StableHLO or CHLO.
 
-    `tangents` has a rule for each operand, or is empty if the derivative is zero. `linear` has a
+    `tangents` has a rule for each operand, or None for one without a derivative. It is empty if
+    the derivative is zero. `linear` has a
     transpose rule for each operand that the primitive is linear in, and None for the others.
     `is_cheap` is documented in `Primitive`. The primitive is also raised from the operation
     `synonym`, which XLA replaces by `op`.
@@ -216,8 +217,14 @@ class Elementwise(SingleResult):
         for name in ("is_corrected", "accuracy"):  # the rules are the same
             params.pop(name, None)
         for rule, t in zip(self.tangents, tangents, strict=bool(self.tangents)):
-            if t is None or rule is None:
+            if t is None:
                 continue
+            if rule is None:
+                raise NoDerivativeError(
+                    f"Differentiation rule for '{self.name}' not implemented, with respect to "
+                    f"operand {self.tangents.index(None)}",
+                    hint="apply olympus.lax.stop_gradient to the operand for a derivative of zero",
+                )
             part = rule(spread(t, shape_of(out)), out, *primals, **params)
             total = part if total is None else op.add_any(total, part)
         return out, total
