@@ -59,7 +59,12 @@ def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) ->
             raise DTypeError(f"{name} needs all of its operands to be keys, and got {leaf!r:.80}")
     leaves, treedef = tree.flatten(args, is_leaf=_is_keys)
     places = [i for i, leaf in enumerate(leaves) if _is_keys(leaf)]
-    with_data = leaves[places[0]].with_data
+    with_data, dtype = leaves[places[0]].with_data, leaves[places[0]].dtype
+    requested = kwargs.get("dtype")
+    if requested is not None:
+        if requested != dtype:
+            raise DTypeError(f"Cannot convert_element_type from {dtype} to {requested}")
+        kwargs = {k: x for k, x in kwargs.items() if k != "dtype"}
 
     def of_one_word(*words: Any) -> Any:
         filled = list(leaves)

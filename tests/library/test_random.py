@@ -284,6 +284,8 @@ KEY_READS = """
     ks.on_device_size_in_bytes(), ks.nbytes, ks.itemsize
     bool(numpy.equal(k, k)), numpy.not_equal(ks, ks).tolist()
     numpy.zeros((2,), k.dtype).shape, random.key_data(numpy.empty(2, k.dtype)).tolist()
+    random.key_data(numpy.asarray(k, dtype=k.dtype)).tolist()
+    numpy.array(ks, dtype="uint32")
     k + 1
     1 - k
     -k
