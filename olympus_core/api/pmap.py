@@ -25,7 +25,7 @@ from olympus_core.base.source import function_name, look_like
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
-from olympus_core.jit.options import JitOptions
+from olympus_core.jit.options import JitOptions, argument_positions, parameters_of, positional_names
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.shard_map import shard_map
 from olympus_core.placement.mesh import Mesh, as_tuple
@@ -348,6 +348,14 @@ def _with(x: Any, axis: int | None) -> Any:
     return op.broadcast_in_dim(x, shape=longer, broadcast_dimensions=places)
 
 
+def _outside(fun: Callable[..., Any], nums: Iterable[int]) -> list[int]:
+    """Return the positions after the last positional parameter of a function."""
+    parameters = parameters_of(fun)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return []
+    return [n for n in nums if n >= len(positional_names(parameters)[0])]
+
+
 def _check_backend(backend: Any, devices: Sequence[Any] | None) -> None:
     """Raise UsageError unless `backend` is None or a backend's name, that of the devices if any."""
     if backend is None:
@@ -409,14 +417,16 @@ def pmap(
     if chosen == ():
         raise TransformError("'devices' argument to pmap must be non-empty, or None")
     _check_backend(backend, chosen)
+    static = argument_positions("static_broadcasted_argnums", static_broadcasted_argnums)
+    outside = _outside(fun, static)  # an error of the call, as in JAX
     options = JitOptions.of(
-        fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums
+        fun, [n for n in static if n not in outside], donate_argnums=donate_argnums
     )
     return Pmap(
         fun,
         _UNNAMED if axis_name is None else axis_name,
         (in_axes, out_axes),
-        options.static_argnums,
+        (*options.static_argnums, *outside),
         options.donate_argnums,
         chosen,
         backend,

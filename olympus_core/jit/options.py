@@ -11,7 +11,8 @@ from olympus_core.base.errors import OptionError
 from olympus_core.jit.inlining import Inline
 
 
-def _positions(option: str, value: int | Iterable[int] | None) -> tuple[int, ...]:
+def argument_positions(option: str, value: int | Iterable[int] | None) -> tuple[int, ...]:
+    """Return the positions of arguments in an option; raise OptionError for other values."""
     if value is None:
         return ()
     try:
@@ -108,7 +109,7 @@ def _complete(
     of = inspect.Parameter
     kinds = [p.kind for p in parameters]
     positional, _ = positional_names(parameters)
-    nums = set(_positions(f"{what}_argnums", argnums))
+    nums = set(argument_positions(f"{what}_argnums", argnums))
     names = set(_names(f"{what}_argnames", argnames))
     count = len(positional)
     if of.VAR_POSITIONAL not in kinds and any(not -count <= n < count for n in nums):

@@ -124,6 +124,9 @@ for title, run, words in (
     ("a static argument that pmap lacks", lambda p: p.m.pmap(
         lambda x, n: x, static_broadcasted_argnums=1)(host(8)),
         r"static_broadcasted_argnums=\(1,\) but was called with only 1 positional argument\."),
+    ("a static argument after the last one", lambda p: p.m.pmap(
+        lambda x: x, static_broadcasted_argnums=3)(host(8)),
+        r"static_broadcasted_argnums=\(3,\) but was called with only 1 positional argument\."),
     ("an unknown axis in in_specs", lambda p: p.m.shard_map(
         lambda x: x, mesh=mesh(p), in_specs=p.P("z"), out_specs=p.P())(host(8)),
         r"in_specs argument must refer to an axis marked as manual .*, but:\s+in_specs ref"),
