@@ -11,9 +11,7 @@ from olympus_core.arrays.device_array import DeviceArray, put_array
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.context import state
-from olympus_core.base.errors import (
-    UsageError,
-)
+from olympus_core.base.errors import ShardingError, UsageError
 from olympus_core.base.permissions import check_execution
 from olympus_core.execution.eager import check_values
 from olympus_core.execution.hidden_arguments import HiddenArguments
@@ -59,9 +57,7 @@ class ShardedCompiled(Compiled):
         if state.no_execution:
             check_execution(self.signature.name)
         try:
-            every = [*self._constant_arrays, *arrays]
-            self._program.check_layouts(every)
-            outs = self._program.run(every)
+            outs = self._execute([*self._constant_arrays, *arrays])
         except UsageError as e:
             raise self._with_names(e, arrays) from None
         if state.debug_nans or state.debug_infs:
@@ -69,6 +65,21 @@ class ShardedCompiled(Compiled):
         if self.signature.is_movable:
             outs = [x.release() for x in outs]
         return self.out_tree.unflatten(outs)
+
+    def _execute(self, arrays: Sequence[DeviceArray]) -> Sequence[DeviceArray]:
+        """Return the results; arguments that the program does not use may be on any devices."""
+        try:
+            self._program.check_layouts(arrays)
+            return self._program.run(arrays)
+        except ShardingError:
+            used = [True] * len(self.constants)
+            used += [s is not None for s in self._used(self._program.in_shardings[len(used) :])]
+            if all(used):
+                raise
+        columns = zip(arrays, self._program.in_shardings, used, strict=True)
+        moved = [x if is_used else put_on(x, where) for x, where, is_used in columns]
+        self._program.check_layouts(moved)
+        return self._program.run(moved)
 
     @property
     def num_devices(self) -> int:

@@ -112,3 +112,15 @@ def test_a_serialized_program_for_several_devices_is_loaded_and_read(name: str) 
     assert read.memory().peak == compiled.memory().peak
     assert read.collectives() == compiled.collectives()
     assert read.cost_per_device() == compiled.cost_per_device()
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["ours", "jax"])
+def test_an_unused_argument_of_a_compiled_program_may_be_anywhere(side: int) -> None:
+    package = (olympus, jax)[side]
+    x, other = (package.device_put(X, both(axis)[side]) for axis in ("x", "y"))
+    compiled = package.jit(lambda x, y: x * 2).lower(x, x).compile()
+    expected = np.asarray(compiled(x, x))
+    for y in (other, package.device_put(X, package.devices()[3])):
+        assert np.array_equal(np.asarray(compiled(x, y)), expected)
+    with pytest.raises(ValueError, match="compiled for input shardings that disagree"):
+        compiled(other, x)
