@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from olympus_core.api.jit import jit
-from olympus_core.base.source import function_name, name_scope
+from olympus_core.base.source import function_name, name_scope, wraps
 from olympus_core.transforms.autodiff import vjp
 from olympus_core.transforms.flat import canonical_argnums, check_callable, pick, refill
 
@@ -58,7 +57,7 @@ def named_call(fun: Callable[_P, _R], *, name: str | None = None) -> Callable[_P
     """
     scope = function_name(fun) if name is None else name
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         with name_scope(scope):
             return fun(*args, **kwargs)

@@ -15,7 +15,7 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, OptionError, UsageError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.execution.result_shardings import laid_results, on_context_mesh, typed_results
 from olympus_core.extension.api_util import debug_info
 from olympus_core.ir import trace
@@ -380,7 +380,7 @@ def make_olympuspr(
     staged = Jit(fun, JitOptions.of(fun, static_argnums))
     axes = axes_of(axis_env)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Olympuspr | tuple[Olympuspr, Any]:
         traced, shapes = _traced(staged, axes, args, kwargs)
         return (traced.olympuspr, shapes) if return_shape else traced.olympuspr
@@ -449,7 +449,7 @@ def make_jaxpr(
     staged = Jit(fun, JitOptions.of(fun, static_argnums))
     axes = axes_of(axis_env)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> JaxProgram | tuple[JaxProgram, Any]:
         traced, shapes = _traced(staged, axes, args, kwargs)
         info = debug_info("jit", fun, args, kwargs)._replace(

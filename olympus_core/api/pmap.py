@@ -21,7 +21,7 @@ from olympus_core.base.errors import (
     TransformError,
     UsageError,
 )
-from olympus_core.base.source import function_name, look_like
+from olympus_core.base.source import function_name, look_like, wraps
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
@@ -135,7 +135,7 @@ class Pmap(Generic[_P, _R]):
         known = self._programs.get((size, is_placed))
         if known is None:
             mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
-            run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
+            run = wraps(self._fun)(functools.partial(self._run, mesh))
             moving = self._moving_axes()
             ins, outs = (
                 tree.map(

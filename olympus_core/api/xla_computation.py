@@ -6,7 +6,6 @@ row-major order, and collectives are messages among them.
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -18,6 +17,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import OlympusWarning, TransformError
+from olympus_core.base.source import wraps
 from olympus_core.ir import trace
 from olympus_core.jit.options import JitOptions
 from olympus_core.lowering import whole_module as lowering
@@ -110,7 +110,7 @@ def xla_computation(
     axes = axes_of(axis_env)
     target = xla.target(backend or "cpu")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Any:
         with trace.naming(axes):
             traced = staged.trace(*args, **kwargs)

@@ -342,6 +342,27 @@ def function_path(fun: Callable[..., Any]) -> str:
     return f"{getattr(named, '__module__', '?')}:{named.__qualname__}"
 
 
+def wraps(
+    fun: Callable[..., Any], updated: Sequence[str] = functools.WRAPPER_UPDATES
+) -> Callable[[_T], _T]:
+    """Return `functools.wraps(fun)` for any callable object.
+
+    An attribute whose value a function cannot have, such as a number as `__name__`, is left out.
+    """
+
+    def wrapped(wrapper: _T) -> _T:
+        result: Any = wrapper
+        functools.update_wrapper(result, fun, (), updated)
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            try:
+                setattr(result, name, getattr(fun, name))
+            except (AttributeError, TypeError):
+                continue
+        return wrapper
+
+    return wrapped
+
+
 def look_like(wrapper: Any, fun: Callable[..., Any]) -> None:
     """Copy a function's name, documentation and attributes to an object that wraps it.
 
@@ -349,7 +370,7 @@ def look_like(wrapper: Any, fun: Callable[..., Any]) -> None:
 
     >>> look_like(staged, fun)
     """
-    functools.update_wrapper(wrapper, fun, updated=())
+    wraps(fun, updated=())(wrapper)
     attributes = getattr(fun, "__dict__", {})
     copied = {n: x for n, x in attributes.items() if not hasattr(type(wrapper), n)}
     wrapper.__dict__.update(copied, __wrapped__=fun)

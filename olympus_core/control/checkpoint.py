@@ -20,7 +20,7 @@ from olympus_core.base.errors import (
     UnsupportedError,
     UsageError,
 )
-from olympus_core.base.source import current_location, function_name
+from olympus_core.base.source import current_location, function_name, wraps
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_jvp import custom_jvp
@@ -246,7 +246,7 @@ def checkpoint(
     static = positions("static_argnums of checkpoint", static_argnums, fun, names)
     wrapped: Callable[..., Any] = fun
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         fixed = {name: kwargs.pop(name) for name in names if name in kwargs}
         function = functools.partial(wrapped, **fixed) if fixed else wrapped
@@ -274,7 +274,7 @@ def checkpoint(
                 references.check_result(function_name(wrapped), result, "checkpoint / remat")
             return result
 
-        functools.update_wrapper(traced, wrapped)
+        wraps(wrapped)(traced)
         avals = [get_aval(x) for x in leaves]
         of = wrapped if function is wrapped and not present else traced
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError, LeakedTracerError, TransformError
+from olympus_core.base.source import wraps
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.ir.olympuspr import Eqn
@@ -84,7 +85,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     Array(0., dtype=float32, weak_type=True)
     """
 
-    @functools.wraps(decomposition)
+    @wraps(decomposition)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(v, Tracer) for v in kwargs.values()):
             raise LeakedTracerError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 from olympus_core.base import tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.control.bodies import Body, stage_body
 from olympus_core.control.custom_rules import SymbolicZero
 from olympus_core.control.custom_vjp import CustomVJPPrimal, custom_vjp
@@ -33,7 +32,7 @@ def custom_gradient(fun: Callable[_P, tuple[Any, Callable[..., Any]]]) -> Callab
     Array(30., dtype=float32, weak_type=True)
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def valued(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         return fun(*args, **kwargs)[0]
 

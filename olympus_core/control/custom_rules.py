@@ -23,7 +23,7 @@ from olympus_core.base.errors import (
     TransformError,
     UndefinedRuleError,
 )
-from olympus_core.base.source import function_name, look_like
+from olympus_core.base.source import function_name, look_like, wraps
 from olympus_core.control.bodies import Body, stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.ir import trace
@@ -39,7 +39,7 @@ from olympus_core.transforms.programs import batch_program
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
 #: Python's numbers, which have no dtype of their own
-_SCALARS = (bool, int, float, complex)
+SCALARS = (bool, int, float, complex)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -180,7 +180,7 @@ def fix_static_args(
         values = iter(dynamic_args)
         return fun(*(fixed[i] if i in fixed else next(values) for i in range(len(args))))
 
-    functools.update_wrapper(partial, fun)
+    wraps(fun)(partial)
     remaining_args = tuple(x for i, x in enumerate(args) if i not in fixed)
     return partial, remaining_args, tuple(fixed[i] for i in sorted(fixed))
 
@@ -329,7 +329,7 @@ def _mapped(
 
 def with_dtypes(values: Sequence[Any]) -> list[Any]:
     """Return values with Python's numbers as arrays."""
-    return [as_device_array(x) if isinstance(x, _SCALARS) else x for x in values]
+    return [as_device_array(x) if isinstance(x, SCALARS) else x for x in values]
 
 
 class CustomCall(InlineCall):

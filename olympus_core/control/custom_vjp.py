@@ -10,6 +10,7 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
+from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
 from olympus_core.base.context import state, switched
@@ -17,6 +18,7 @@ from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformErr
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
+    SCALARS,
     CustomCall,
     CustomFunction,
     ResultTypes,
@@ -59,6 +61,31 @@ class CustomVJPPrimal:
 
     def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+class _Number:
+    """A number of Python in a structure."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _rebuild(key: tuple[type, str, Any], _: Any) -> Any:
+    value = key[-1]
+    return value if isinstance(value, bool) else as_device_array(value)
+
+
+# equal numbers of two types are different, and so are 0.0 and -0.0
+tree.register_node(_Number, lambda x: ((), (x.value.__class__, repr(x.value), x.value)), _rebuild)
+
+
+def _with_static_parts(residuals: Any) -> Any:
+    """Return residuals whose references and numbers of Python are parts of their structure.
+
+    So a backward rule can branch on them, also where it is mapped or staged.
+    """
+    static = references.static_references
+    return tree.map(lambda x: _Number(x) if x.__class__ in SCALARS else static(x), residuals)
 
 
 class _Forward(NamedTuple):
@@ -153,7 +180,7 @@ class _Rules(_Pair):
             expected = ResultTypes(name, self.out_tree, self.out_avals)
             expected.check(False, function_name(self.fwd), out_tree, outs)
         self.out_tree = out_tree
-        return _Forward(outs, *data.flatten_data(references.static_references(result[1])))
+        return _Forward(outs, *data.flatten_data(_with_static_parts(result[1])))
 
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]

@@ -19,7 +19,7 @@ from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval, shaped
 from olympus_core.base.context import enable_x64, state
 from olympus_core.base.errors import LoweringError, SignatureError, UsageError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.control.call import jit_p
 from olympus_core.control.custom_vjp import custom_vjp
 from olympus_core.interop.jax_lowering import call_module, is_for_one_cpu, lowered, raised
@@ -90,7 +90,7 @@ def callable(fun: Any) -> Callable[..., Any]:
     # JAX dispatches the calls outside of programs
     eager = fun if isinstance(fun, _JITTED) else jax_jit(call_traced)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and _EAGER.issuperset(map(type, args)):  # the quick path
             return eager(*args)

@@ -17,6 +17,7 @@ import numpy as np
 
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import OlympusError, UsageError
+from olympus_core.base.source import wraps
 from olympus_core.blocks.outline import blocks, outline
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.execution.compiled_loops import compile_loops
@@ -131,7 +132,7 @@ def jit(
         return jax_jit(fun, **statics, **options)
     traced, own = jax_jit(fun, **statics), _Options(repeats, as_is is not None)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         return _call(traced, own, args, kwargs)
 

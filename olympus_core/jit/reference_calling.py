@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.base.errors import SignatureError
+from olympus_core.base.source import wraps
 from olympus_core.transforms import references
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def with_values_of(
     result of `fun`.
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if used is None:
             last, result = boxed(*args, **kwargs)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from olympus_core.base.avals import as_sequence
 from olympus_core.base.errors import ConcretizationError, ShapeError
+from olympus_core.base.source import wraps
 from olympus_core.ir.tracer import Array
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
@@ -70,7 +70,7 @@ def accepts_list_axis(function: _F, place: int = 1) -> _F:
     The list is converted to a tuple, because static arguments must be hashable.
     """
 
-    @functools.wraps(function)
+    @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > place and isinstance(args[place], list):
             args = (*args[:place], tuple(args[place]), *args[place + 1 :])

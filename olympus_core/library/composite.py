@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from olympus_core.base.errors import NaNError
+from olympus_core.base.source import wraps
 from olympus_core.ir import trace
 from olympus_core.jit.calling import StagedFunction
 from olympus_core.jit.options import JitOptions
@@ -34,7 +35,7 @@ def composite(
         def staged() -> StagedFunction[..., Any]:
             return StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             if not trace.is_eager():
                 return fun(*args, **kwargs)

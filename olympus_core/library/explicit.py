@@ -18,6 +18,7 @@ from olympus_core.base.errors import (
     SignatureError,
     TransformError,
 )
+from olympus_core.base.source import wraps
 from olympus_core.ir import trace, unreduced_rules
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.ir.tracer import Array, Tracer
@@ -142,7 +143,7 @@ def out_sharded(fun: Callable[_P, _R]) -> Callable[_P, _R]:
     their types, and the result has the sharding in its type.
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if kwargs.get("out_sharding") is None:
             return fun(*args, **kwargs)
@@ -338,7 +339,7 @@ def auto_axes(
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     function = f
 
-    @functools.wraps(function)
+    @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         outs = _keyword(out_sharding, kwargs, "out_sharding")
         change = _Change(axes, AxisType.Auto, "auto_axes", outs)
@@ -372,7 +373,7 @@ def explicit_axes(
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
     function = f
 
-    @functools.wraps(function)
+    @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         ins = _keyword(in_sharding, kwargs, "in_sharding")
         change = _Change(axes, AxisType.Explicit, "explicit_axes")

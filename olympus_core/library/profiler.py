@@ -7,7 +7,6 @@ A recording is a folder for TensorBoard, with a trace that https://ui.perfetto.d
 from __future__ import annotations
 
 import contextlib
-import functools
 import gzip
 import json
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from olympus_core.base.errors import ArgumentError, BackendError, UnsupportedError
+from olympus_core.base.source import wraps
 from olympus_core.xla import devices
 from olympus_core.xla.runtime.profiler import profile_data_module, profiler_module
 
@@ -69,7 +69,7 @@ def annotate_function(
     """
     label = name or getattr(func, "__qualname__", None) or func.__name__
 
-    @functools.wraps(func)
+    @wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Any:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base import tree
 from olympus_core.base.errors import SignatureError
 from olympus_core.ir import tracer
@@ -23,13 +24,15 @@ class _ArrayClass(type):
         return subclass in (cls, tree.key_class) or issubclass(subclass, tracer.Array)
 
     def __getattr__(cls, name: str) -> Any:
-        return getattr(tracer.Array, name)
+        if hasattr(tracer.Array, name):
+            return getattr(tracer.Array, name)
+        return getattr(DeviceArray, name)  # such as `item`, which a traced array does not have
 
     def __subclasses__(cls) -> list[type]:
         return type.__subclasses__(tracer.Array)
 
     def __dir__(cls) -> list[str]:
-        return dir(tracer.Array)
+        return dir(DeviceArray)
 
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from olympus_core.arrays.types_on_meshes import array_mesh
 from olympus_core.base import source, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import ArgumentError, ShardingError, UnsupportedError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.control.shard_map import (
     local_aval,
     manual_naming,
@@ -229,7 +229,7 @@ def _mapped(
     options = in_specs, out_specs, axis_names, check
     outermost: _Mapping | None = None
 
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         nonlocal outermost
         if mesh is None or trace.manual_axes() or context_mesh() is not None:

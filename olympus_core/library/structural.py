@@ -5,12 +5,12 @@ Keys are mapped over the axis of their words, so the function gets arrays of the
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from olympus_core.base import tree
 from olympus_core.base.errors import DTypeError
+from olympus_core.base.source import wraps
 from olympus_core.transforms.vmapping import vmap
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -28,7 +28,7 @@ def structural(*positions: int, every: bool = False, some: bool = False) -> Call
     places = positions or (0,)
 
     def wrap(fun: _F) -> _F:
-        @functools.wraps(fun)
+        @wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             for i in places:
                 if i < len(args) and args and _is_key(args[i]):

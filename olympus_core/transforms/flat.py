@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import inspect
 import operator
@@ -16,7 +15,7 @@ from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
 from olympus_core.base.context import state
 from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
@@ -50,10 +49,10 @@ def names_of(
 
 
 def derived(fun: Callable[..., Any], what: str, argnums: Any = None) -> Callable[[_F], _F]:
-    """Return `functools.wraps(fun)` for a function of another result, `what` of `fun`."""
+    """Return `wraps(fun)` for a function of another result, `what` of `fun`."""
 
     def named(function: _F) -> _F:
-        wrapped: Any = functools.wraps(fun)(function)
+        wrapped: Any = wraps(fun)(function)
         own = getattr(fun, "__doc__", None)
         of = "" if argnums is None else f" with respect to positional argument(s) {argnums}"
         text = f"{what} of {function_name(fun)}{of}."

@@ -384,6 +384,30 @@ def test_a_vjp_rule_gives_cotangents_of_other_real_dtypes():
             gradient(ox, np.ones(2, np.float32))
 
 
+@pytest.mark.parametrize("staged", [lambda ox, f: f, lambda ox, f: ox.jit(f)])
+def test_a_backward_rule_branches_on_numbers_among_its_residuals(staged):
+    def both(ox):
+        f = ox.custom_vjp(lambda x, doubled, times: x)
+
+        def bwd(residuals, g):
+            is_doubled, times = residuals
+            assert isinstance(is_doubled, bool)
+            for _ in range(times):
+                g = g * 2 if is_doubled else g
+            return g, None, None
+
+        f.defvjp(lambda x, doubled, times: (x, (x.ndim == 0, 3)), bwd)
+
+        def summed(x):
+            rows = ox.vmap(lambda x: f(x, True, 3))(x)
+            carry, _ = ox.lax.scan(lambda c, x: (c + f(x, True, 3), None), 0.0, x)
+            return rows.sum() + f(x, False, 3).sum() + carry
+
+        return staged(ox, ox.grad(summed))(np.float32([1, 2]))
+
+    assert both(olympus).tolist() == both(jax).tolist() == [17, 17]
+
+
 def test_residuals_of_one_rule_have_the_structure_of_their_call():
     f = olympus.custom_vjp(lambda x: x * 2.0)
     calls = []

@@ -272,6 +272,7 @@ row(
     ((8,), (None,)),
 )
 row("uniform", lambda p: p.m.random.uniform(p.m.random.key(0), (8, 4), out_sharding=p.P("x")))
+row("initial", lambda p: p.m.nn.initializers.ones(None, (8, 4), out_sharding=p.P("x")))
 row("normal", lambda p: p.m.random.normal(p.m.random.key(0), (8, 4), out_sharding=p.P("x", "y")))
 row("bad axis", lambda p: p.np.zeros((8, 4), out_sharding=p.P("z")))
 row("uneven", lambda p: p.np.zeros((7, 4), out_sharding=p.P("x")))

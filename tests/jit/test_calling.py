@@ -236,6 +236,34 @@ def test_attributes_of_a_callable_object_do_not_hide_methods():
     assert olympus.grad(doubled)(1.0) == 3
 
 
+class Numbered:
+    """A callable object whose name is no string, and whose annotations are no dictionary."""
+
+    __name__ = 3
+
+    @property
+    def __annotations__(self):
+        return []
+
+    def __call__(self, x):
+        return 2 * x
+
+
+@pytest.mark.parametrize(
+    ("wrap", "result"),
+    [
+        (olympus.jit, [2, 4]),
+        (olympus.checkpoint, [2, 4]),
+        (olympus.named_call, [2, 4]),
+        (olympus.vmap, [2, 4]),
+        (lambda f: olympus.vmap(olympus.grad(f)), [2, 2]),
+        (olympus.jacfwd, [[2, 0], [0, 2]]),
+    ],
+)
+def test_a_callable_object_may_have_any_name(wrap, result):
+    assert wrap(Numbered())(np.float32([1, 2])).tolist() == result
+
+
 def test_a_copy_of_a_jit_is_the_jit():
     f = olympus.jit(abs)
     assert copy.copy(f)(-2) == 2 and copy.deepcopy(f) is f

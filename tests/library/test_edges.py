@@ -263,6 +263,12 @@ def test_loops_that_python_runs_make_arrays_of_scalars(function: Any) -> None:
     assert float(end) == 1.5
 
 
+def test_the_class_of_arrays_has_the_methods_of_arrays_on_a_device() -> None:
+    for side in (ox, jax):
+        assert callable(side.Array.item)
+        assert {"item", "sharding", "astype"} <= {*dir(side.Array)}
+
+
 def test_traced_arrays_can_be_copied() -> None:
     for function in (copy.copy, copy.deepcopy, xp.copy, lambda x: xp.array(x, copy=True)):
         np.testing.assert_array_equal(

@@ -150,6 +150,21 @@ EINSUMS: list[tuple[str, tuple[tuple[int, ...], ...]]] = [
 ]
 
 
+def test_einsum_calls_another_function_for_its_products() -> None:
+    def result(ox: Any) -> tuple[Any, list[Any]]:
+        calls: list[Any] = []
+
+        def product(*args: Any, **options: Any) -> Any:
+            calls.append(args[2] if len(args) > 2 else options.pop("dimension_numbers"))
+            return -ox.lax.dot_general(*args[:2], calls[-1])
+
+        x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+        return ox.numpy.einsum("ij,jk->ik", x, y, _dot_general=product).tolist(), calls
+
+    values, calls = result(ox)
+    assert (values, calls) == result(jax) == ([[-3] * 4] * 2, [(((1,), (0,)), ((), ()))])
+
+
 def test_einsum() -> None:
     rows = []
     for subscripts, shapes in EINSUMS:

@@ -7,7 +7,6 @@ code as an input, and return it with the arrays of the messages of their own sit
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 from olympus_core.base import source, tree
 from olympus_core.base.avals import get_aval
 from olympus_core.base.context import switched
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.control.call import jit_p
 from olympus_core.control.check import check_p
 from olympus_core.control.cond import Cond
@@ -68,7 +67,7 @@ def checkify(
     """
     enabled = checked_categories(errors)
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         if references.exist() and (written := _with_references(f, errors, args, kwargs)):
             return written

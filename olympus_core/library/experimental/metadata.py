@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core.base import tree
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, UnsupportedError
-from olympus_core.base.source import look_like
+from olympus_core.base.source import look_like, wraps
 from olympus_core.control.annotated_call import xla_metadata_call_p
 from olympus_core.control.bodies import stage_call
 from olympus_core.ir.dce_cse import restrict
@@ -171,7 +171,7 @@ def _checked_call(f: Any, metadata: Any, ad_metadata: Any) -> Callable[..., Any]
 
 
 def _metadata_call(f: Callable[..., Any], annotations: Any, derived: Any) -> Callable[..., Any]:
-    @functools.wraps(f)
+    @wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         body, leaves = stage_call(f, args, kwargs, "the function of xla_metadata_call")
         outs = xla_metadata_call_p.bind(

@@ -9,6 +9,7 @@ from typing import Any
 
 from olympus_core.base import source, tree
 from olympus_core.base.errors import ArgumentError
+from olympus_core.base.source import wraps
 from olympus_core.control.annotated_call import program_order_p
 from olympus_core.control.bodies import stage_call
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
@@ -51,7 +52,7 @@ def program_order(
     strict = (strict_in_out,) * 2 if isinstance(strict_in_out, bool) else strict_in_out
     names = [exclude_argnames] if isinstance(exclude_argnames, str) else exclude_argnames or ()
 
-    @functools.wraps(function)
+    @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         body, leaves = stage_call(function, args, kwargs, "the function of program_order")
         values = [*body.consts, *leaves]

@@ -11,6 +11,7 @@ from typing import Any
 from olympus_core.base import tree
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import ArgumentError, LoweringError, UnsupportedError
+from olympus_core.base.source import wraps
 from olympus_core.control.annotated_call import compute_on_p, fused_p
 from olympus_core.control.bodies import stage_call
 
@@ -100,7 +101,7 @@ def compute_on2(
     elif compute_type == "device":
         call["inlineable"] = "false"
 
-    @functools.wraps(function)
+    @wraps(function)
     def wrapped(*args: Any) -> Any:
         if any(k in _NAMES for k, _ in state.annotations):
             raise LoweringError(
@@ -132,7 +133,7 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
     spaces = tuple(map(str, out_spaces))
 
     def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(f)
+        @wraps(f)
         def wrapped(*args: Any) -> Any:
             body, leaves = stage_call(f, args, {}, "the function of fused")
             if len(spaces) != len(body.program.outvars):

@@ -19,7 +19,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval, shaped
 from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import DTypeError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.ir.dce_cse import live
 from olympus_core.ir.olympuspr import Eqn, EqnContext, Literal, Olympuspr, Var, sub_programs
 from olympus_core.ir.primitive import Primitive, op
@@ -264,7 +264,7 @@ def roofline(
     48
     """
 
-    @functools.wraps(f)
+    @wraps(f)
     def wrapped(*args: Any) -> tuple[Any, RooflineResult]:
         function = f
         if mesh is not None and in_specs is not None and out_specs is not None:
@@ -331,7 +331,7 @@ def roofline_and_grad(
         "print_jaxpr": print_jaxpr,
     }
 
-    @functools.wraps(f)
+    @wraps(f)
     def wrapped(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
         shapes, forward = roofline(f, mesh, in_specs, out_specs, **options)(*args)
         short = tree.map(_short, args)

@@ -18,6 +18,7 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.conversion import convert_element_type
 from olympus_core.library.numpy.creation import array, fills
@@ -35,15 +36,27 @@ _REAL_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
 class Initializer(Protocol):
     """A function that returns the initial weights of a layer."""
 
-    def __call__(self, key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
-        """Return weights of a shape and dtype, drawn by a random key."""
+    def __call__(
+        self,
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        out_sharding: OutSharding = None,
+    ) -> Array:
+        """Return weights of a shape, dtype and sharding, drawn by a random key."""
 
 
 def weight_dtype(dtype: DTypeLike | None) -> DType:
     return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
 
 
-def zeros(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def zeros(
+    key: KeyLike,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return zeros; the key is not used.
 
     >>> zeros(key(0), (2,))
@@ -52,7 +65,13 @@ def zeros(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Arr
     return fills.zeros(shape, weight_dtype(dtype))
 
 
-def ones(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
+@out_sharded
+def ones(
+    key: KeyLike,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Return ones; the key is not used.
 
     >>> ones(key(0), (2,))
@@ -69,7 +88,13 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         return fills.full(shape, value, weight_dtype(dtype))
 
     return init
@@ -83,7 +108,13 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     """
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         dtype = weight_dtype(dtype)
         return _uniform.uniform(key, shape, dtype) * array.asarray(scale, dtype)
 
@@ -98,7 +129,13 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     """
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         dtype = weight_dtype(dtype)
         return _normal.normal(key, shape, dtype) * array.asarray(stddev, dtype)
 
@@ -118,7 +155,13 @@ def truncated_normal(
     """
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         dtype = weight_dtype(dtype)
         drawn = _normal.truncated_normal(key, lower, upper, shape, dtype)
         return drawn * array.asarray(stddev, dtype)
@@ -215,7 +258,13 @@ def variance_scaling(
             raise ArgumentError(f"variance_scaling has the {what}s {names}, and not {value!r}")
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         shape, dtype = canonical_shape(shape), weight_dtype(dtype)
         fan = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
         variance = scalar(scale / fan, dtype)

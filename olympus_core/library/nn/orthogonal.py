@@ -8,6 +8,7 @@ from olympus_core.base.avals import canonical_shape
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.nn.initializers import Initializer, weight_dtype
 from olympus_core.library.numpy.creation import array, fills
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
@@ -28,7 +29,13 @@ def orthogonal(
     """
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         shape, dtype = canonical_shape(shape), weight_dtype(dtype)
         if len(shape) < 2:
             raise ShapeError(f"orthogonal needs a shape of 2 or more axes, and got {shape}")
@@ -58,7 +65,13 @@ def delta_orthogonal(
     """
     default = dtype
 
-    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
         shape, dtype = canonical_shape(shape), weight_dtype(dtype)
         if len(shape) not in (3, 4, 5):
             raise ShapeError(f"delta_orthogonal needs a shape of 3 to 5 axes, and got {shape}")

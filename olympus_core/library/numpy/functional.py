@@ -5,7 +5,6 @@ The leading axes of `vectorize`'s arguments broadcast against each other; each i
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
 from olympus_core.base.errors import ArgumentError, ShapeError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArraySequence, DTypeLike, ShapeLike
 from olympus_core.library.axes import canonical_axis
@@ -131,7 +130,7 @@ def vectorize(
         )
     cores = None if signature is None else _parsed(signature)
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         excluded_values = {i: x for i, x in enumerate(args) if i in excluded}
         excluded_keywords = {k: v for k, v in kwargs.items() if k in excluded}

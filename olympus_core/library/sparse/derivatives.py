@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core.base import tree
+from olympus_core.base.source import wraps
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.sparse.base import JAXSparse
 from olympus_core.transforms.autodiff import grad as dense_grad
@@ -127,7 +127,7 @@ def _of_data(
                 return value, out
             return (out, aux) if has_aux else out
 
-        return functools.wraps(fun)(derived)
+        return wraps(fun)(derived)
 
     return transformation
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from olympus_core.base import source, tree
 from olympus_core.base.errors import UnsupportedError
-from olympus_core.base.source import function_name
+from olympus_core.base.source import function_name, wraps
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Literal, Olympuspr
 from olympus_core.ir.primitive import Primitive, op
@@ -379,7 +379,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     """
     raw = sparsify_raw(lambda args, kwargs: f(*args, **kwargs))
 
-    @functools.wraps(f)
+    @wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         spenv = SparsifyEnv()
         if use_tracer:

@@ -243,6 +243,7 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: OutSharding = None,
+    _dot_general: Callable[..., Any] | None = None,
 ) -> Array:
     """Return sums of products, by Einstein's convention.
 
@@ -250,7 +251,8 @@ def einsum(
     leading axes that broadcast, and the result's axes after the arrow; without an arrow the
     result has the letters that occur once, in order.  The other form, operands each followed by
     a list of numbers for its axes, is accepted too.  optimize: the order of contraction of more
-    than two operands, as in `numpy.einsum_path`.
+    than two operands, as in `numpy.einsum_path`.  _dot_general: a function that is called for each
+    product instead of `lax.dot_general`, by libraries that quantize the operands.
 
     Raises ShapeError if subscripts and shapes do not match, TraceError for wrong subscripts.
 
@@ -267,7 +269,7 @@ def einsum(
     path = _path(text, shapes, optimize)
     settings = canonical_precision(precision), canonical_preferred(preferred_element_type)
     for step in _plan(text, shapes, path):
-        _take(values, step, *settings)
+        _take(values, step, *settings, _dot_general)
     (result,) = values
     preferred = settings[1]
     if preferred is not None and get_aval(result).dtype != preferred:
@@ -295,11 +297,17 @@ def _cached_path(
     return tuple(_find_path(text, shapes, optimize))
 
 
-def _take(values: list[Any], step: ContractionStep, precision: Params, preferred: Any) -> None:
+def _take(
+    values: list[Any],
+    step: ContractionStep,
+    precision: Params,
+    preferred: Any,
+    dot_general: Callable[..., Any] | None,
+) -> None:
     """Take one step of a plan on the list of operands."""
     kind, at, argument = step
     if kind == "dot":
-        product = dot_general_p.bind(
+        product = (dot_general or dot_general_p.bind)(
             values[at[0]],
             values[at[1]],
             dimension_numbers=argument,
