@@ -228,6 +228,19 @@ def test_linalg(rows: list[Row], jit: bool) -> None:
         check(rows[::3], jit=False, weak=False)
 
 
+@pytest.mark.parametrize("argnums", [0, 1])
+def test_derivatives_of_zeta(argnums: int) -> None:
+    def slopes(side: Any, zeta: Any) -> Any:
+        slope = side.vmap(side.grad(zeta, argnums))
+        second = side.vmap(side.grad(side.grad(zeta, argnums), 0))
+        places = np.array([1.1, 1.5, 2.5, 7.0, 20.0]), np.array([0.3, 1.0, 12.0, 4.0, 2.0])
+        with side.enable_x64(True):
+            return np.array([slope(*places), second(*places)])
+
+    ours = slopes(ox, ox.scipy.special.zeta)
+    np.testing.assert_allclose(ours, slopes(jax, jax.scipy.special.zeta), rtol=1e-9)
+
+
 def test_lists_are_arrays() -> None:
     matrix = [[2.0, 1.0], [1.0, 3.0]]
     names = ["cholesky", "cho_factor", "eigh", "lu", "lu_factor", "polar", "qr", "svd"]

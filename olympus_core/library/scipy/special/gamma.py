@@ -336,7 +336,51 @@ def _poch_of_floats(z: Any, m: Any) -> Any:
 _betaln = binary("betaln", "log |beta(a, b)|.", {"f": _betaln_of_floats}, promote_inexact)
 _beta = binary("beta", "The beta function.", {"f": _beta_of_floats}, promote_inexact)
 _poch = binary("poch", "Pochhammer's symbol.", {"f": _poch_of_floats}, promote_inexact)
-_zeta = binary("zeta", "Hurwitz's zeta.", {"f": zeta_p.bind}, promote_inexact)
+#: B(2 j) / (2 j)! for j = 1 to 8, with Bernoulli's numbers B
+_CORRECTIONS = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+)
+_TERMS = 9  # of the sum that are added one by one
+
+
+@custom_jvp
+def _zeta_of_floats(x: Any, q: Any) -> Any:
+    return zeta_p.bind(x, q)
+
+
+def _zeta_slope(x: Any, q: Any) -> Any:
+    """Return the derivative of Hurwitz's function with respect to x, for x > 1.
+
+    It is the derivative of each term of the sum of Euler and Maclaurin.
+
+    Source: NIST Digital Library of Mathematical Functions, 25.11.28.
+    """
+    places = [q + k for k in range(_TERMS)]
+    total = -sum(log(place) * place**-x for place in places)
+    end = q + _TERMS
+    logarithm, power = log(end), end**-x
+    total = total - end * power * (logarithm / (x - 1) + 1 / (x - 1) ** 2)
+    total = total - logarithm * power / 2
+    rising, inverses = x, 1 / x  # x (x + 1) ... (x + 2 j - 2), and the sum of the inverse factors
+    for j, correction in enumerate(_CORRECTIONS, 1):
+        total = total + correction * rising * (inverses - logarithm) * power / end ** (2 * j - 1)
+        for factor in (x + (2 * j - 1), x + 2 * j):
+            rising, inverses = rising * factor, inverses + 1 / factor
+    return total
+
+
+_zeta_of_floats.defjvps(
+    lambda t, _, x, q: t * _zeta_slope(x, q),
+    lambda t, _, x, q: -t * x * _zeta_of_floats(x + 1, q),
+)
+_zeta = binary("zeta", "Hurwitz's zeta.", {"f": _zeta_of_floats}, promote_inexact)
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
