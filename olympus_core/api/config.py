@@ -182,7 +182,7 @@ class Config:
         self._unused: dict[str, Any] = {}
         self._warned: set[str] = set()
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Set an option for all threads.
 
         An option of JAX without a meaning here is stored, with one OlympusWarning. Raises
@@ -193,25 +193,25 @@ class Config:
         """
         if str(name).removeprefix("jax_").removeprefix("olympus_") == "transfer_guard":
             for direction in ("device_to_device", "device_to_host", "host_to_device"):
-                self.update(f"transfer_guard_{direction}", value)
-            self._unused["transfer_guard"] = value
+                self.update(f"transfer_guard_{direction}", val)
+            self._unused["transfer_guard"] = val
             return
         option = self._option(name)
         if option in SWITCHES:
-            set_process(option, _checked(option, value))
+            set_process(option, _checked(option, val))
             if option == "array_garbage_collection_guard":
-                guard_process(value)
+                guard_process(val)
             return
-        self._unused[option] = value
+        self._unused[option] = val
         if option == _DEVICE:
             from olympus_core.library.device import default_device_of  # few programs set it
 
-            set_process(option, default_device_of(value))
+            set_process(option, default_device_of(val))
             return
-        if value not in _ANYWAY.get(option, ()) and option not in self._warned:
+        if val not in _ANYWAY.get(option, ()) and option not in self._warned:
             self._warned.add(option)
             warnings.warn(
-                f"config.update({name!r}, {value!r:.60}) has no effect: the option means nothing "
+                f"config.update({name!r}, {val!r:.60}) has no effect: the option means nothing "
                 "to OLYMPUS",
                 OlympusWarning,
                 stacklevel=2,

@@ -90,7 +90,7 @@ def jvp_by(rule: Rule, primitive: Primitive) -> Rule:
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         full = [given(t, tangent_aval(get_aval(x))) for x, t in zip(primals, tangents, strict=True)]
-        out, tangent = rule(list(primals), full, **params)
+        out, tangent = rule(tuple(primals), tuple(full), **params)
         if primitive.multiple_results:
             return list(out), [returned(t) for t in tangent]
         return out, returned(tangent)
@@ -156,7 +156,9 @@ def batch_by(rule: Rule, primitive: Primitive) -> Rule:
     def batch(
         batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        out, out_dims = rule(AxisData(batched.name, batched.size), list(args), list(dims), **params)
+        out, out_dims = rule(
+            AxisData(batched.name, batched.size), tuple(args), tuple(dims), **params
+        )
         if primitive.multiple_results:
             out = list(out)
             every = out_dims if isinstance(out_dims, tuple | list) else [out_dims] * len(out)

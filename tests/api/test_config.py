@@ -78,6 +78,13 @@ def test_a_function_is_traced_again_where_an_option_matters_to_it(ox):
 
 
 @BOTH
+def test_an_option_is_set_by_keywords(ox):
+    ox.config.update(name="jax_debug_nans", val=False)
+    with pytest.raises(TypeError):
+        ox.config.update("jax_debug_nans", value=False)
+
+
+@BOTH
 def test_promotion_of_dtypes(ox):
     mixed = np.arange(3, dtype=np.int8), np.arange(3, dtype=np.float32)
     ox.config.update("jax_numpy_dtype_promotion", "strict")

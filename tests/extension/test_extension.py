@@ -125,6 +125,7 @@ def several(jx: Any, m: types.SimpleNamespace) -> Uses:
     m.mlir.register_lowering(both_p, rule)
 
     def jvp(primals: Any, tangents: Any, by: int) -> Any:
+        assert isinstance(primals + tangents, tuple)
         out = both_p.bind(*primals, by=by)
         t = m.ad.instantiate_zeros(tangents[0])
         return out, [t * jx.numpy.cos(primals[0]) * by, t * by]

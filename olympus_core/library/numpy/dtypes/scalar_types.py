@@ -42,6 +42,9 @@ class ScalarType:
     def __repr__(self) -> str:
         return f"<dtype olympus.numpy.{dtypes.long_name(self.dtype)}>"
 
+    def __mro_entries__(self, _bases: tuple[object, ...]) -> tuple[type, ...]:
+        return (self.dtype.type,)  # of a class that is derived from this
+
     def __instancecheck__(self, instance: object) -> builtins.bool:
         return isinstance(instance, self.dtype.type)
 
