@@ -75,7 +75,7 @@ def _difference(names: Sequence[str], key: Any, other: Any) -> tuple[int, int, s
         if new != old
     ]
     weak = [a.weak_type for a in avals] != [a.weak_type for a in other_avals]
-    hint = _WEAK_TYPES if weak else ""
+    hint = f"\n  weak types: {_WEAK_TYPES}" if weak else ""
     return 3, len(lines), "\n".join(["different input types:", *lines]) + hint
 
 

@@ -136,10 +136,9 @@ class Elementwise(SingleResult):
     """An elementwise primitive that lowers to one operation of StableHLO or CHLO.
 
     `tangents` has a rule for each operand, or None for one without a derivative. It is empty if
-    the derivative is zero. `linear` has a
-    transpose rule for each operand that the primitive is linear in, and None for the others.
-    `is_cheap` is documented in `Primitive`. The primitive is also raised from the operation
-    `synonym`, which XLA replaces by `op`.
+    the derivative is zero. `linear` has a transpose rule for each operand that the primitive is
+    linear in, and None for the others. `is_cheap` is documented in `Primitive`. The primitive is
+    also raised from the operation `synonym`, which XLA replaces by `op`.
     """
 
     unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.elementwise)
