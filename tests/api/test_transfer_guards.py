@@ -87,7 +87,7 @@ def test_a_function_that_is_traced_again(caplog: pytest.LogCaptureFixture) -> No
     messages = [r.getMessage() for r in caplog.records]
     expected = (
         "never seen function:\n    <lambda> id=",
-        "  * at x, now f32[]{weak_type=False} and before f32[]{weak_type=True}https://docs.jax.dev",
+        "now f32[]{weak_type=False} and before f32[]{weak_type=True}\n  weak types: https://docs.",
         "different input types:\n  * at x, now f32[3] and before f32[]",
         "different input types:\n  * at x, now f32[2] and before f32[",
         "different input pytree:\n  * at input path [0][0], now <class 'list'> and before ",
