@@ -34,11 +34,11 @@ from olympus_core.library.scipy.special.gamma import logit as logit
 from olympus_core.library.scipy.special.gamma import multigammaln as multigammaln
 from olympus_core.library.scipy.special.gamma import ndtr as ndtr
 from olympus_core.library.scipy.special.gamma import poch as poch
-from olympus_core.library.scipy.special.gamma import polygamma as polygamma
-from olympus_core.library.scipy.special.gamma import zeta as zeta
 from olympus_core.library.scipy.special.incomplete import betainc as betainc
 from olympus_core.library.scipy.special.incomplete import gammainc as gammainc
 from olympus_core.library.scipy.special.incomplete import gammaincc as gammaincc
+from olympus_core.library.scipy.special.zeta import polygamma as polygamma
+from olympus_core.library.scipy.special.zeta import zeta as zeta
 from olympus_core.library.scipy.stats.normal import ndtri as ndtri
 from olympus_core.library.softmax import logsumexp as logsumexp
 

@@ -269,15 +269,6 @@ def test_the_class_of_arrays_has_the_methods_of_arrays_on_a_device() -> None:
         assert {"item", "sharding", "astype"} <= {*dir(side.Array)}
 
 
-def test_a_class_can_be_derived_from_a_dtype() -> None:
-    for side in (ox, jax):
-
-        class Kind(side.numpy.uint8):  # type: ignore[name-defined]
-            FIRST = 3
-
-        assert isinstance(Kind, type) and Kind.FIRST == 3
-
-
 def test_traced_arrays_can_be_copied() -> None:
     for function in (copy.copy, copy.deepcopy, xp.copy, lambda x: xp.array(x, copy=True)):
         np.testing.assert_array_equal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy
 import numpy as np
 import pytest
 
@@ -65,3 +66,12 @@ def test_an_int_that_does_not_fit_the_explicit_dtype_is_refused() -> None:
         with pytest.raises(OverflowError):
             call()
     assert ox.numpy.full(2, 2**40, "float32")[0] == np.float32(2**40)
+
+
+def test_a_class_can_be_derived_from_a_dtype() -> None:
+    for side in (ox, jax):
+
+        class Kind(side.numpy.uint8):  # type: ignore[name-defined]
+            FIRST = 3
+
+        assert isinstance(Kind, type) and Kind.FIRST == 3

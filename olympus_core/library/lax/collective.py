@@ -562,13 +562,7 @@ def all_to_all(
 
 
 def _swapped(
-    v: Any,
-    name: Any,
-    size: int,
-    split: int,
-    concat: int,
-    groups: Any = None,
-    tiled: bool = False,
+    v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None, tiled: bool = False
 ) -> Any:
     """Apply `all_to_all` to one value along one axis."""
     return all_to_all_p.bind(

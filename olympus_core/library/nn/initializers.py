@@ -50,6 +50,23 @@ def weight_dtype(dtype: DTypeLike | None) -> DType:
     return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
 
 
+def initializer(
+    draw: Callable[[KeyLike, ShapeLike, DType], Array], default: DTypeLike | None
+) -> Initializer:
+    """Return an initializer of the weights that a function draws, with a default dtype."""
+
+    @out_sharded
+    def init(
+        key: KeyLike,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = default,
+        out_sharding: OutSharding = None,
+    ) -> Array:
+        return draw(key, shape, weight_dtype(dtype))
+
+    return init
+
+
 @out_sharded
 def zeros(
     key: KeyLike,
@@ -86,18 +103,11 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     >>> constant(7)(key(0), (2,))
     Array([7., 7.], dtype=float32)
     """
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        return fills.full(shape, value, weight_dtype(dtype))
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
+        return fills.full(shape, value, dtype)
 
-    return init
+    return initializer(init, dtype)
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
@@ -106,19 +116,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     >>> uniform(0.5)(key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        dtype = weight_dtype(dtype)
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
         return _uniform.uniform(key, shape, dtype) * array.asarray(scale, dtype)
 
-    return init
+    return initializer(init, dtype)
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
@@ -127,19 +129,11 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     >>> normal(0.5)(key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        dtype = weight_dtype(dtype)
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
         return _normal.normal(key, shape, dtype) * array.asarray(stddev, dtype)
 
-    return init
+    return initializer(init, dtype)
 
 
 def truncated_normal(
@@ -153,20 +147,12 @@ def truncated_normal(
     >>> truncated_normal(0.5)(key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        dtype = weight_dtype(dtype)
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
         drawn = _normal.truncated_normal(key, lower, upper, shape, dtype)
         return drawn * array.asarray(stddev, dtype)
 
-    return init
+    return initializer(init, dtype)
 
 
 def _size(shape: Shape, axes: Axes) -> int:
@@ -256,21 +242,14 @@ def variance_scaling(
         if value not in choices:
             names = ", ".join(map(repr, choices))
             raise ArgumentError(f"variance_scaling has the {what}s {names}, and not {value!r}")
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        shape, dtype = canonical_shape(shape), weight_dtype(dtype)
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
+        shape = canonical_shape(shape)
         fan = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
         variance = scalar(scale / fan, dtype)
         return _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
 
-    return init
+    return initializer(init, dtype)
 
 
 if TYPE_CHECKING:

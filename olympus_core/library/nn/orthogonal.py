@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from olympus_core.base.avals import canonical_shape
+from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
-from olympus_core.library.explicit import OutSharding, out_sharded
-from olympus_core.library.nn.initializers import Initializer, weight_dtype
+from olympus_core.library.nn.initializers import Initializer, initializer
 from olympus_core.library.numpy.creation import array, fills
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.random import matrices
@@ -27,16 +27,9 @@ def orthogonal(
     >>> orthogonal()(key(0), (3, 2)).shape
     (3, 2)
     """
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        shape, dtype = canonical_shape(shape), weight_dtype(dtype)
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
+        shape = canonical_shape(shape)
         if len(shape) < 2:
             raise ShapeError(f"orthogonal needs a shape of 2 or more axes, and got {shape}")
         if 0 in shape:
@@ -48,7 +41,7 @@ def orthogonal(
         weights = moveaxis(drawn.reshape((*rest, columns)), -1, column_axis)
         return array.asarray(scale, dtype) * weights
 
-    return init
+    return initializer(init, dtype)
 
 
 def delta_orthogonal(
@@ -63,16 +56,9 @@ def delta_orthogonal(
     Array([[0., 0.],
            [0., 0.]], dtype=float32)
     """
-    default = dtype
 
-    @out_sharded
-    def init(
-        key: KeyLike,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = default,
-        out_sharding: OutSharding = None,
-    ) -> Array:
-        shape, dtype = canonical_shape(shape), weight_dtype(dtype)
+    def init(key: KeyLike, shape: ShapeLike, dtype: DType) -> Array:
+        shape = canonical_shape(shape)
         if len(shape) not in (3, 4, 5):
             raise ShapeError(f"delta_orthogonal needs a shape of 3 to 5 axes, and got {shape}")
         if shape[-1] < shape[-2]:
@@ -83,4 +69,4 @@ def delta_orthogonal(
         middle = tuple((n - 1) // 2 for n in shape[:-2])
         return fills.zeros(shape, dtype).at[middle].set(matrix)
 
-    return init
+    return initializer(init, dtype)

@@ -38,8 +38,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     erfc_p,
     lgamma_p,
     logistic_p,
-    polygamma_p,
-    zeta_p,
 )
 
 _gammaln = inexact("gammaln", "log |gamma(x)|.", lgamma_p, "f")
@@ -336,51 +334,6 @@ def _poch_of_floats(z: Any, m: Any) -> Any:
 _betaln = binary("betaln", "log |beta(a, b)|.", {"f": _betaln_of_floats}, promote_inexact)
 _beta = binary("beta", "The beta function.", {"f": _beta_of_floats}, promote_inexact)
 _poch = binary("poch", "Pochhammer's symbol.", {"f": _poch_of_floats}, promote_inexact)
-#: B(2 j) / (2 j)! for j = 1 to 8, with Bernoulli's numbers B
-_CORRECTIONS = (
-    1 / 12,
-    -1 / 720,
-    1 / 30240,
-    -1 / 1209600,
-    1 / 47900160,
-    -691 / 1307674368000,
-    1 / 74724249600,
-    -3617 / 10670622842880000,
-)
-_TERMS = 9  # of the sum that are added one by one
-
-
-@custom_jvp
-def _zeta_of_floats(x: Any, q: Any) -> Any:
-    return zeta_p.bind(x, q)
-
-
-def _zeta_slope(x: Any, q: Any) -> Any:
-    """Return the derivative of Hurwitz's function with respect to x, for x > 1.
-
-    It is the derivative of each term of the sum of Euler and Maclaurin.
-
-    Source: NIST Digital Library of Mathematical Functions, 25.11.28.
-    """
-    places = [q + k for k in range(_TERMS)]
-    total = -sum(log(place) * place**-x for place in places)
-    end = q + _TERMS
-    logarithm, power = log(end), end**-x
-    total = total - end * power * (logarithm / (x - 1) + 1 / (x - 1) ** 2)
-    total = total - logarithm * power / 2
-    rising, inverses = x, 1 / x  # x (x + 1) ... (x + 2 j - 2), and the sum of the inverse factors
-    for j, correction in enumerate(_CORRECTIONS, 1):
-        total = total + correction * rising * (inverses - logarithm) * power / end ** (2 * j - 1)
-        for factor in (x + (2 * j - 1), x + 2 * j):
-            rising, inverses = rising * factor, inverses + 1 / factor
-    return total
-
-
-_zeta_of_floats.defjvps(
-    lambda t, _, x, q: t * _zeta_slope(x, q),
-    lambda t, _, x, q: -t * x * _zeta_of_floats(x + 1, q),
-)
-_zeta = binary("zeta", "Hurwitz's zeta.", {"f": _zeta_of_floats}, promote_inexact)
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
@@ -410,36 +363,6 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Array([ 6., 24.], dtype=float32)
     """
     return _poch(z, m)
-
-
-def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """Hurwitz's sum of 1 / (k + q)^x over k >= 0; with q = 1, the default, Riemann's function.
-
-    Raises DTypeError for complex values.
-
-    >>> zeta(array([2.0, 4.0])).round(4)
-    Array([1.6449, 1.0823], dtype=float32)
-    """
-    return _zeta(x, 1.0 if q is None else q)
-
-
-def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """Return the derivative of order `n` + 1, an integer or an array of them, of `gammaln`.
-
-    Raises DTypeError for an order that is not an integer.
-
-    >>> polygamma(1, array([1.0])).round(4)
-    Array([1.6449], dtype=float32)
-    """
-    check_arrays("polygamma", n, x)
-    if dtypes.kind(get_aval(n).dtype) not in "iu":
-        raise DTypeError(f"polygamma needs an integer order, and got {get_aval(n).long_name()}")
-    return _polygamma(n, x)
-
-
-_polygamma = binary(
-    "polygamma", "The polygamma function.", {"f": polygamma_p.bind}, promote_inexact
-)
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
