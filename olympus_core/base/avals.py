@@ -350,7 +350,7 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
             location=getattr(error, "location", None),
         ) from None
     if result and min(result) < 0:
-        raise ShapeError(f"{what} must have no negative dimension, and is {result}")
+        raise ShapeError(f"{what} must have every element be nonnegative, got {result}")
     return result
 
 
@@ -371,7 +371,7 @@ def _symbolic_shape(shape: Sequence[Any], what: str) -> Shape:
         raise ShapeError(f"{SHAPE_TERM}, got {value_text(shape)} as {what}") from None
     for n in result:
         if n.scope.bounds(n)[1] < 0 if isinstance(n, SymbolicDim) else n < 0:
-            raise ShapeError(f"{what} must have no negative dimension, and is {result}")
+            raise ShapeError(f"{what} must have every element be nonnegative, got {result}")
     return result
 
 

@@ -244,12 +244,23 @@ def _join(nodes: frozenset[str]) -> str:
     common = frozenset.intersection(*(_above(n) for n in nodes))
     least = [n for n in common if common == _above(n)]
     if len(least) != 1:
-        names = ", ".join(sorted(long_name(_BY_SHORT[n]) for n in nodes if n in _BY_SHORT))
+        dtypes = [_BY_SHORT[n] for n in sorted(nodes) if n in _BY_SHORT]
+        names = ", ".join(sorted(repr(long_name(d)) for d in dtypes))
+        narrow = next((rule for d in dtypes if (rule := _explicit_promotion(d))), "")
         raise TypePromotionError(
-            f"Input dtypes ({names}) have no available implicit dtype promotion path: cast one of "
-            "them with .astype"
+            f"Input dtypes ({names}) have no available implicit dtype promotion path. {narrow}Cast "
+            "one of them with .astype"
         )
     return least[0]
+
+
+def _explicit_promotion(dt: DType) -> str:
+    """Return the sentence on the dtypes of the bits of `dt` that promote with no other, or ""."""
+    if _SHORT[dt] in _NARROW_INTS:
+        return "2-bit and 4-bit integers do not support implicit promotion. "
+    if _EDGES[_SHORT[dt]] or dt.name not in _ML_FLOATS:
+        return ""
+    return f"{dt.name.removeprefix('float')[0]}-bit floats do not support implicit promotion. "
 
 
 #: the order of the kinds, in which strict promotion admits weak types of the same or a lesser kind

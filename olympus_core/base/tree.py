@@ -176,16 +176,18 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     {'a': 3}
     """
     first, treedef = flatten(tree, is_leaf)
-    others = [_flatten_like(tree, treedef, r, is_leaf) for r in rest]
+    others = [flatten_like("tree_map tree", tree, treedef, r, is_leaf) for r in rest]
     return treedef.unflatten(f(*xs) for xs in zip(first, *others, strict=True))
 
 
-def _flatten_like(tree: Any, treedef: PyTreeDef, other: Any, is_leaf: IsLeaf) -> list[Any]:
-    """Return `flatten_up_to`; the error also names the first place where `tree` is no prefix."""
+def flatten_like(
+    name: str, tree: Any, treedef: PyTreeDef, other: Any, is_leaf: IsLeaf
+) -> list[Any]:
+    """Return `flatten_up_to`; the error also has the first place where the tree `name` differs."""
     try:
         return flatten_up_to(treedef, other)
     except TreeError as e:
-        place = _mismatch("tree_map tree", tree, other, is_leaf)
+        place = _mismatch(name, tree, other, is_leaf)
         raise TreeError(f"{place}{e}") from None
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
 
+#: the address in the error of JAX, which programs match
+_RULES = "https://docs.jax.dev/en/latest/_autosummary/jax.custom_jvp.html"
 #: the names that StableHLO accepts
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
@@ -59,14 +61,14 @@ class Composite(InlineCall):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> NoReturn:
         raise TransformError(
-            f"JVP rule for composite not implemented: '{params['name']}' has no derivative",
-            hint="define one with custom_jvp around the composite",
+            "JVP rule for composite not implemented. You can use `jax.custom_jvp` to add support. "
+            f"See {_RULES}: '{params['name']}' has no derivative",
         )
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> NoReturn:
         raise TransformError(
-            f"Transpose rule for composite not implemented: '{params['name']}' has none",
-            hint="define a derivative with custom_jvp or custom_vjp around the composite",
+            "Transpose rule for composite not implemented. You can use `jax.custom_jvp` or "
+            f"`jax.custom_vjp` to add support. See {_RULES}: '{params['name']}' has none",
         )
 
 

@@ -88,7 +88,7 @@ def check_jvp(
     tangents = _directions(np.random.default_rng(0), args)
     value, tangent = f_jvp(tuple(args), tangents)
     _compare(value, f(*args), atol, rtol, f"{err_msg}: value")
-    _compare(tangent, _difference(f, args, tangents, eps), atol, rtol, f"{err_msg}: tangent")
+    _compare(tangent, _difference(f, args, tangents, eps), atol, rtol, f"{err_msg}: JVP tangent")
 
 
 def check_vjp(
@@ -121,7 +121,7 @@ def check_vjp(
         pushed_product,
         atol=_tolerance(atol, values),
         rtol=_tolerance(rtol, values),
-        err_msg=f"{err_msg}: cotangent, in the direction drawn",
+        err_msg=f"{err_msg}: VJP cotangent projection",
     )
 
 

@@ -18,6 +18,7 @@ from olympus_core.base.tree import (
     IsLeaf,
     KeyPath,
     PyTreeDef,
+    flatten_like,
     flatten_up_to,
     register_node,
     registry,
@@ -126,7 +127,8 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     {'a': [1, 1], 'b': 2}
     """
     values, prefix = flatten(prefix_tree, is_leaf)
-    counts = [structure(subtree).num_leaves for subtree in flatten_up_to(prefix, full_tree)]
+    subtrees = flatten_like("broadcast_prefix prefix_tree", prefix_tree, prefix, full_tree, is_leaf)
+    counts = [structure(subtree).num_leaves for subtree in subtrees]
     spread = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
     return structure(full_tree).unflatten(spread)
 

@@ -17,6 +17,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dimensions.expression import at_most
 from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ShapeError
 from olympus_core.ir import sharding_rules
 from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
@@ -30,7 +31,6 @@ from olympus_core.primitives.elementwise.base import (
 from olympus_core.primitives.elementwise.logic import emit_compare, emit_extremum, ne_p
 from olympus_core.primitives.reduction import (
     Reduction,
-    check_axes,
     lowest,
     reduce_max_p,
     reduce_min_p,
@@ -80,7 +80,11 @@ class Cumulative(SingleResult):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         check_kinds(self.name, self.kinds, avals[0])
-        check_axes(self.name, avals[0], (params["axis"],))
+        if not 0 <= params["axis"] < avals[0].ndim:
+            raise ShapeError(
+                f"axis {params['axis']} is out of bounds for array of shape {avals[0].shape}, in "
+                f"{self.name}"
+            )
         return avals[0]
 
     def sharding_rule(

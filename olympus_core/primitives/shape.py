@@ -136,8 +136,12 @@ class Reshape(LinearPrimitive, SingleResult):
                 f"cannot reshape array of shape {x.shape} (size {x.size}) into shape "
                 f"{params['new_sizes']} (size {out.size})"
             )
-        if params["dimensions"] is not None:
-            check_permutation("reshape", x, params["dimensions"])
+        dimensions = params["dimensions"]
+        if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+            raise ShapeError(
+                "reshape dimensions must be a permutation of operand dimensions, got dimensions "
+                f"{dimensions} for shape {x.shape}"
+            )
         return out
 
     def sharding_rule(
@@ -216,15 +220,6 @@ def blocks_of_reshape(before: Shape, after: Shape) -> list[tuple[list[int], list
     return blocks
 
 
-def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -> None:
-    """Raise ShapeError unless `permutation` names each axis of `x` once."""
-    if sorted(permutation) != list(range(x.ndim)):
-        raise ShapeError(
-            f"{name} permutation isn't a permutation of operand dimensions, got permutation "
-            f"{permutation} for operand shape {x.shape}"
-        )
-
-
 def permuted(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
     """Return the aval of `x` with its axes in the order `permutation`."""
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
@@ -243,7 +238,12 @@ class Transpose(LinearPrimitive, SingleResult):
     raised_from: tuple[str, ...] = ("stablehlo.transpose",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        check_permutation("transpose", avals[0], params["permutation"])
+        x, permutation = avals[0], params["permutation"]
+        if sorted(permutation) != list(range(x.ndim)):
+            raise ShapeError(
+                "transpose permutation isn't a permutation of operand dimensions, got permutation "
+                f"{permutation} for operand shape {x.shape}"
+            )
         return permuted(avals[0], params["permutation"])
 
     def sharding_rule(

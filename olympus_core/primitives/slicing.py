@@ -346,7 +346,11 @@ class Pad(SingleResult):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, value = avals
         config: tuple[tuple[int, int, int], ...] = params["padding_config"]
-        check_one_dtype("pad", avals)
+        if x.dtype != value.dtype:
+            names = [dtypes.long_name(a.dtype) for a in avals]
+            raise DTypeError(
+                f"pad operand and padding_value must be same dtype: got {names[0]} and {names[1]}"
+            )
         if value.shape:
             raise ShapeError(
                 f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}, in pad"

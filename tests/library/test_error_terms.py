@@ -352,7 +352,12 @@ TERMS = [
     (
         "jnp.add(jnp.ones(2, 'int4'), i(2))",
         ValueError,
-        "have no available implicit dtype promotion path",
+        "available implicit dtype promotion path.* 2-bit and 4-bit integers do not support implicit",
+    ),
+    (
+        "jnp.ones(2, 'float8_e5m2') + jnp.ones(2)",
+        ValueError,
+        r"Input dtypes \('.*'\) have no .* 8-bit floats do not support implicit promotion",
     ),
 ]
 
@@ -362,6 +367,14 @@ lax.broadcasted_iota('int32', (2, 3), 2)
     iota dimension must be between 0 and len\(shape\), got
 lax.broadcasted_iota('bool', (2, 3), 0)
     iota does not accept dtype bool\. Accepted dtypes are
+lax.iota('int32', -1)
+    shape must have every element be nonnegative, got \(-1,\)
+lax.reshape(A, (12,), dimensions=(0,))
+    reshape dimensions must be a permutation of operand dimensions, got dimensions \(0,\)
+lax.pad(A, jnp.int32(0), [(0, 0, 0), (0, 0, 0)])
+    pad operand and padding_value must be same dtype: got float32 and int32
+lax.cumsum(A, 2)
+    axis 2 is out of bounds for array of shape \(3, 4\)
 lax.iota('int32', 2.5)
     Shapes must be 1D sequences of concrete values of
 lax.rev(A, (2,))

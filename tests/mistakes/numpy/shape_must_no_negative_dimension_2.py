@@ -1,4 +1,4 @@
 import olympus.numpy as jnp
 
 jnp.fromfunction(jnp.add, (2, -1))
-# ShapeError: shape must have no negative dimension, and is (2, -1)
+# ShapeError: shape must have every element be nonnegative, got (2, -1)
