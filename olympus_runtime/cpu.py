@@ -59,3 +59,9 @@ def ensure_lapack() -> None:
                 _jax.register_custom_call_target(name, function, platform, api_version)
         lapack._lapack.initialize()
         _lapack_ready = True
+
+
+def ensure_lapack_for(content: bytes) -> None:
+    """Register LAPACK's routines if a module or an executable, in bytes, calls one of them."""
+    if b"lapack_" in content:  # the name of every routine starts with it
+        ensure_lapack()

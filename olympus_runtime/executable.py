@@ -14,7 +14,7 @@ from olympus_bundle.host_functions import HostFunctions, calls_python, check_cal
 from olympus_bundle.manifest import ArrayInfo, Signature
 from olympus_runtime.bindings import JaxRuntimeError, _jax
 from olympus_runtime.buffers import OneDevice, dispatched, is_wide, result_handler
-from olympus_runtime.cpu import ensure_lapack
+from olympus_runtime.cpu import ensure_lapack_for
 from olympus_runtime.messages import artifact_error, clean
 from olympus_runtime.program_types import program_types
 
@@ -22,8 +22,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SHARE = _jax.HostBufferSemantics.ZERO_COPY  # if the address of the array is aligned
-# Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
-_LAPACK = b"lapack_"
 # The name of an operation that can fail, in the bytes of a module.
 _CUSTOM_CALL = b"custom-call"
 # A run that needs at most these bytes, and calls nothing, does not fail for lack of memory.
@@ -41,8 +39,7 @@ def load_executable(
     Raises:
       ArtifactError: the bytes are damaged, or have another version or machine.
     """
-    if client.platform == "cpu" and _LAPACK in serialized:
-        ensure_lapack()
+    ensure_lapack_for(serialized)
     try:
         bound = list(functions.bound)
         raw = client.deserialize_executable(serialized, _first(client), None, bound)
@@ -67,8 +64,7 @@ def compile_program(
     Raises:
       CompileError: the compiler fails; the message is the compiler's.
     """
-    if client.platform == "cpu" and _LAPACK in program:
-        ensure_lapack()
+    ensure_lapack_for(program)
     try:
         settings = _jax.CompileOptions()
         settings.env_option_overrides = list(options)

@@ -41,7 +41,9 @@ def lowered(program: Olympuspr, name: str, repeats: Repeats, *, portable: bool =
         module, _ = compilation.lower(program, entry, xla.Target("cpu"), repeats)
         main = module.body.operations[0]
         del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have
-        return module_bytes(module)
+        content = module_bytes(module)
+    xla.ensure_lapack_for(content)  # JAX registers the routines for its own operations only
+    return content
 
 
 def is_for_one_cpu(ctx: Any) -> bool:

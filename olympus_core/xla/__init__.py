@@ -148,7 +148,7 @@ from olympus_core.xla.targets.tpu_models import (
     tpu_models,
 )
 from olympus_core.xla.targets.tpu_topologies import topologies
-from olympus_runtime.cpu import ensure_lapack
+from olympus_runtime.cpu import ensure_lapack, ensure_lapack_for
 
 __all__ = [
     "BACKENDS",
@@ -206,6 +206,7 @@ __all__ = [
     "driver_digest",
     "effects_barrier",
     "ensure_lapack",
+    "ensure_lapack_for",
     "execution_error",
     "expect_devices",
     "from_dlpack",

@@ -34,13 +34,11 @@ from olympus_core.xla.runtime.partitioners import BOUND_CALL, partitioning
 from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
-from olympus_runtime.cpu import ensure_lapack
+from olympus_runtime.cpu import ensure_lapack_for
 from olympus_runtime.messages import artifact_error
 
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
-# Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
-_LAPACK = b"lapack_"
 # The name of the attribute of modules whose calls are not inlined.
 _INLINEABLE = b"inlineable"
 
@@ -103,8 +101,7 @@ def _compiled_for(
     reuses_context: bool,
 ) -> Executable | CompileOnlyExecutable:
     if target.backend == "cpu":
-        if _LAPACK in program:
-            ensure_lapack()
+        ensure_lapack_for(program)
         how = _INLINEABLE in program, reuses_context
         return _compile_and_load(program, target, options, grid, watch, calls, *how)
     if grid and target.device is None:  # the attached device of arrays
@@ -183,8 +180,8 @@ def load_executable(
         number of devices.
       BackendError: the target's device is not available.
     """
-    if target.backend == "cpu" and _LAPACK in serialized:
-        ensure_lapack()
+    if target.backend == "cpu":
+        ensure_lapack_for(serialized)
     grid = tuple(grid or devices(target.backend)[:1])
     count = serialized_for(serialized) if target.backend == "cpu" else None
     if count not in (None, len(grid)):  # a mismatch ends the process
