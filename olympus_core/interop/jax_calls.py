@@ -33,12 +33,16 @@ from olympus_core.interop.jax_modules import (
     jax_jit,
     mlir,
 )
+from olympus_core.ir.effects import calls_python
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Batched
 from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.calling import StagedFunction
+from olympus_core.library.lax.named_axes import cast_varying
+from olympus_core.library.random.keys import KeyArray
 from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.compiled import Compiled
+from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
     batch_program,
     jvp_program,
@@ -64,9 +68,10 @@ def callable(fun: Any) -> Callable[..., Any]:
     Python numbers are part of the program by value: each value is traced.
 
     Raises:
-      UsageError: `fun` cannot be called, or is a compiled program without its StableHLO.
+      UsageError: `fun` cannot be called, or is a compiled program without its StableHLO; in a call,
+        an argument or a result of an OLYMPUS function is a typed key.
       SignatureError: in a call, the arguments are not those of a bundle.
-      LoweringError: in a call, a JAX function cannot be part of an OLYMPUS program, because it has
+      LoweringError: in a call, a function cannot be part of a program of the other, because it has
         effects or calls Python.
 
     >>> jax.vmap(callable(olympus.artifact.load("f.olympus")))(x)
@@ -94,10 +99,10 @@ def callable(fun: Any) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and _EAGER.issuperset(map(type, args)):  # the quick path
             return eager(*args)
-        leaves = tree.leaves((args, kwargs))
+        leaves = _leaves((args, kwargs))
         if _EAGER.issuperset(map(type, leaves)):
             return eager(*args, **kwargs)
-        if any(isinstance(x, (Tracer, DeviceArray)) for x in leaves):
+        if any(isinstance(x, (Tracer, DeviceArray, KeyArray)) for x in leaves):
             return fun(*args, **kwargs) if _is_olympus(fun) else _call_jax(fun, args, kwargs)
         if isinstance(fun, _JITTED):
             return fun(*args, **kwargs)
@@ -123,6 +128,24 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic, Tracer, DeviceArray, jax.Array, core.Tracer))
 
 
+def _leaves(arguments: Any) -> list[Any]:
+    """Return the leaves of the arguments of a call, with the typed keys of OLYMPUS as leaves."""
+    return tree.leaves(arguments, is_leaf=lambda x: isinstance(x, KeyArray))
+
+
+def _is_key(x: Any) -> bool:
+    """Return True for an array of typed keys, of OLYMPUS or of JAX, and for its type."""
+    kind = getattr(getattr(x, "dtype", None), "type", object)
+    return issubclass(kind, (dtypes.extended, jax.dtypes.extended))
+
+
+def _key_error(what: str, key: Any, own: str, other: str) -> UsageError:
+    return UsageError(
+        f"{what} arrays of numbers, and got {key.dtype}[{','.join(map(str, key.shape))}]",
+        hint=f"use {own}.random.key_data(key), and {other}.random.wrap_key_data on the other side",
+    )
+
+
 def _split(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]], Any]:
     """Return the arrays of a list, a function that puts others in their places, and a key.
 
@@ -134,8 +157,13 @@ def _split(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], 
         rest = iter(arrays)
         return [next(rest) if f else x for x, f in zip(leaves, flags, strict=True)]
 
-    values = tuple(None if f else (type(x), x) for x, f in zip(leaves, flags, strict=True))
+    values = tuple(None if f else _exact(x) for x, f in zip(leaves, flags, strict=True))
     return [x for x, f in zip(leaves, flags, strict=True) if f], filled, values
+
+
+def _exact(x: Any) -> tuple[type, Any]:
+    """Return a key of a value: 0.0 and -0.0 differ, and a NaN equals itself."""
+    return type(x), repr(x) if type(x) in (float, complex) else x
 
 
 # An OLYMPUS function in a program of JAX
@@ -144,10 +172,13 @@ def _split(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], 
 def _aval(x: Any) -> ShapedArray:
     """Return the type of an array of JAX."""
     aval = jax.typeof(x)
-    if not isinstance(aval.dtype, np.dtype):
+    if _is_key(aval):
+        raise _key_error("an OLYMPUS function takes", aval, "jax", "olympus")
+    if not all(isinstance(size, int) for size in aval.shape):
         raise UsageError(
-            f"an OLYMPUS function takes arrays of numbers, and got {aval.str_short()}",
-            hint="pass jax.random.key_data(key), and call olympus.random.wrap_key_data in it",
+            "an OLYMPUS function takes arrays of fixed shapes from JAX, and got "
+            f"{aval.str_short()}",
+            hint="export the program of JAX for fixed shapes",
         )
     return shaped(tuple(aval.shape), aval.dtype, aval.weak_type)
 
@@ -171,11 +202,14 @@ def _call_olympus(
         def flat(*arrays: Any) -> list[Any]:
             in_args, in_kwargs = jax.tree.unflatten(in_tree, filled(arrays))
             results, out_tree = jax.tree.flatten(fun(*in_args, **in_kwargs))
+            if keys := [x for x in results if _is_key(x)]:
+                raise _key_error("an OLYMPUS function returns", keys[0], "olympus", "jax")
             trees.append(out_tree)
             return list(results)
 
         with enable_x64(x64):
             staged = freeze(stage(flat, avals, what=_name(fun)))
+        _check_no_effects(staged, _name(fun))
         program, consts = hoist_consts(staged)
         constants = [array_to_numpy(x) for x in consts]
         entry = program, constants, trees[0]
@@ -184,6 +218,16 @@ def _call_olympus(
     program, constants, out_tree = entry
     results = _bind(program, _name(fun), [*constants, *operands])
     return jax.tree.unflatten(out_tree, results)
+
+
+def _check_no_effects(program: Olympuspr, name: str) -> None:
+    """Check that the program has no effects: JAX would remove a call whose results are unused."""
+    if program.effects or calls_python(program):
+        raise LoweringError(
+            f"the OLYMPUS function '{name}' cannot be part of a program of JAX: it "
+            + ("calls Python" if calls_python(program) else "has effects"),
+            hint="call Python from the program of JAX, by jax.debug.print or jax.pure_callback",
+        )
 
 
 def _bundled_program(bundle: Bundle) -> Olympuspr:
@@ -217,11 +261,23 @@ def _call_bundle(bundle: Bundle, program: Olympuspr, *args: Any, **kwargs: Any) 
 
 
 def _bind(program: Olympuspr, name: str, operands: Sequence[Any]) -> list[Any]:
+    # in a `shard_map`, the operands of an equation vary along the same axes of the mesh
+    operands = core.auto_insert_reshard(*operands)
     return list(program_p.bind(*operands, program=program, name=name))
 
 
 def _abstract(*avals: Any, program: Olympuspr, name: str) -> list[Any]:
-    return [core.ShapedArray(a.shape, a.dtype, weak_type=a.weak_type) for a in program.out_avals]
+    varying = core.standard_vma_rule(program_p.name, *avals)
+    return [
+        core.ShapedArray(
+            a.shape,
+            a.dtype,
+            weak_type=a.weak_type,
+            sharding=core.get_cur_mesh_sharding(),
+            manual_axis_type=core.ManualAxisType(varying=varying),
+        )
+        for a in program.out_avals
+    ]
 
 
 def _jvp(
@@ -293,6 +349,8 @@ mlir.register_lowering(program_p, _lower, cacheable=False)
 
 
 def _call_jax(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if keys := [x for x in _leaves((args, kwargs)) if _is_key(x)]:
+        raise _key_error("a JAX function takes", keys[0], "olympus", "jax")
     leaves, in_tree = tree.flatten((args, kwargs))
     operands, filled, _ = _split(leaves)
     trees: list[Any] = []
@@ -300,6 +358,13 @@ def _call_jax(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     def flat(*arrays: Any) -> list[Any]:
         in_args, in_kwargs = in_tree.unflatten(filled(arrays))
         results, out_tree = jax.tree.flatten(fun(*in_args, **in_kwargs))
+        if keys := [x for x in results if _is_key(x)]:
+            raise _key_error("a JAX function returns", keys[0], "jax", "olympus")
+        if any(isinstance(x, (Tracer, DeviceArray)) for x in results):
+            raise UsageError(
+                f"a JAX function returns arrays of JAX, and '{_name(fun)}' returned one of OLYMPUS",
+                hint="pass the arrays of OLYMPUS that the function uses as arguments",
+            )
         trees.append(out_tree)
         return list(results)
 
@@ -309,14 +374,19 @@ def _call_jax(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _call_flat(flat: Callable[..., list[Any]], name: str, operands: Sequence[Any]) -> list[Any]:
     """Bind the program of a JAX function on flat lists, with the derivative of `jax.vjp`."""
-    program = _raised_function(flat, name, [get_aval(x) for x in operands])
+    avals = [get_aval(x) for x in operands]
+    program = _raised_function(flat, name, avals)
+    # in a `shard_map`, the results and cotangents vary along the axes of all operands
+    varying = frozenset[Any]().union(*[a.vma for a in avals])
+    operands = [cast_varying(x, tuple(varying)) for x in operands]
     is_real = [dtypes.kind(a.dtype) in "fc" for a in program.in_avals]
     has_tangent = [dtypes.kind(a.dtype) in "fc" for a in program.out_avals]
 
     structures: list[Any] = []  # of the residuals, the same for each call of `forward`
 
     def primal(*xs: Any) -> list[Any]:
-        return list(jit_p.bind(*xs, olympuspr=program, name=name))
+        called = _varying(program, [get_aval(x) for x in xs])
+        return list(jit_p.bind(*xs, olympuspr=called, name=name))
 
     def forward(*xs: Any) -> tuple[list[Any], Any]:
         def with_residuals(*values: Any) -> list[Any]:
@@ -352,6 +422,13 @@ def _call_flat(flat: Callable[..., list[Any]], name: str, operands: Sequence[Any
     call = custom_vjp(primal)
     call.defvjp(forward, backward)
     return call(*operands)
+
+
+def _varying(program: Olympuspr, avals: Sequence[ShapedArray]) -> Olympuspr:
+    """Return the program for arguments that may vary along axes of a mesh, as in a `shard_map`."""
+    if not any(a.vma for a in avals):
+        return program
+    return stage(lambda *xs: evaluate(program, xs), avals)
 
 
 def _raised_function(

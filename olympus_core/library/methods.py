@@ -35,11 +35,16 @@ _OPERANDS: Final = (Array, float, int, builtins.complex, np.ndarray, np.generic)
 _SEQUENCES: Final = (str, bytes, bytearray, list, tuple)
 
 
+def _is_convertible(x: Any) -> bool:
+    """Return True for an object with `__jax_array__`, which is None for tracers of JAX."""
+    return getattr(x, "__jax_array__", None) is not None
+
+
 def _operator(
     symbol: str, function: Callable[[Any, Any], Any], refused: tuple[type, ...] = _SEQUENCES
 ) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
+        if isinstance(other, _OPERANDS) or _is_convertible(other):
             return function(self, other)
         if other.__class__ in refused:
             _refuse(symbol, function, self, other)
@@ -50,7 +55,7 @@ def _operator(
 
 def _reflected(symbol: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
+        if isinstance(other, _OPERANDS) or _is_convertible(other):
             return function(other, self)
         if other.__class__ in _SEQUENCES:
             _refuse(symbol, function, other, self)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +18,7 @@ import olympus.numpy as onp
 from olympus.errors import LoweringError, SignatureError, TransformError, UsageError
 from olympus.interop.jax import callable as jax_callable
 from olympus.interop.jax import jit
+from olympus.sharding import PartitionSpec as P
 from olympus_core.interop import jax_calls
 from tests.artifact.bundles import save
 from tests.devices.test_shard_map import BODIES, ORACLE, W, mapped
@@ -104,6 +107,9 @@ def test_python_values_are_part_of_the_program() -> None:
     assert repeated(X, 2, "tile").shape == (6,)
     assert repeated(X, 3, "tile").shape == (9,)
     assert repeated(X, 3, "none").shape == (3,)
+    quotient = jax_callable(lambda x, y: x / y)
+    for zero in (0.0, -0.0):  # equal, but not the same program
+        np.testing.assert_array_equal(quotient(X, zero), np.copysign(np.inf, X * zero))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bool", "bfloat16", "complex64"])
@@ -129,10 +135,53 @@ def test_several_devices() -> None:
     np.testing.assert_allclose(result, np.tanh(x) @ x.T, rtol=1e-6)
 
 
-def test_typed_key_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"arrays of numbers, and got key<fry>\[\]") as caught:
-        jax_callable(lambda key: key)(jax.random.key(0))
+def test_shard_map_of_an_olympus_function() -> None:
+    mesh, split = Mesh(np.array(jax.devices()[:2]), "d"), PartitionSpec("d")
+    x = jnp.arange(12.0).reshape(4, 3) / 12
+
+    def total(fun: Any) -> Any:
+        rows = lambda x, w: jax.lax.psum(fun(x, w).sum(), "d")  # noqa: E731
+        specs = {"in_specs": (split, PartitionSpec()), "out_specs": PartitionSpec()}
+        return lambda w: jax.shard_map(rows, mesh=mesh, **specs)(x, w)
+
+    mine = total(jax_callable(lambda x, w: onp.tanh(x * w)))
+    reference = total(lambda x, w: jnp.tanh(x * w))
+    for transform in (jax.grad, jax.hessian, lambda f: f):
+        expected = transform(reference)(jnp.asarray(X))
+        np.testing.assert_allclose(transform(mine)(jnp.asarray(X)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_linear_algebra_of_olympus_alone() -> None:
+    # JAX registers the routines for its own operations, so no other one runs in the process
+    code = (
+        "import numpy as np, jax, olympus.numpy as onp\n"
+        "from olympus.interop.jax import callable\n"
+        "print(jax.jit(callable(onp.linalg.eigvalsh))(np.eye(2)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "[1. 1.]\n"), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("direction", "fun", "argument"),
+    [
+        ("an OLYMPUS function takes", lambda key: key, jax.random.key(0)),
+        ("an OLYMPUS function returns", lambda x: ox.random.key(0), X),
+        ("a JAX function takes", lambda key: key, ox.random.key(0)),
+        ("a JAX function returns", lambda x: jax.random.key(0), onp.asarray(X)),
+    ],
+)
+def test_typed_key_is_refused(direction: str, fun: Any, argument: Any) -> None:
+    message = rf"{direction} arrays of numbers, and got key<fry>\[\]"
+    with pytest.raises(UsageError, match=message) as caught:
+        jax_callable(fun)(argument)
     assert caught.value.hint is not None and "key_data" in caught.value.hint
+
+
+def test_symbolic_shape_is_refused() -> None:
+    types = jax.ShapeDtypeStruct(jax.export.symbolic_shape("b"), np.float32)
+    with pytest.raises(UsageError, match=r"takes arrays of fixed shapes from JAX, .* float32\[b\]"):
+        jax.export.export(jax.jit(jax_callable(onp.sin)))(types)
 
 
 def test_error_of_an_olympus_function_has_its_line() -> None:
@@ -243,6 +292,41 @@ def test_jax_function_that_calls_python() -> None:
         jax_callable(called)(onp.ones(3))
     with pytest.raises(LoweringError, match="OLYMPUS: it has effects"):
         jax_callable(printing)(onp.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("fun", "reason"),
+    [
+        (lambda x: ox.pure_callback(lambda x: x, x, x), "calls Python"),
+        (lambda x: ox.debug.print("{}", x), "calls Python"),
+        (lambda x: ox.debug.inspect_array_sharding(x, callback=print), "has effects"),
+    ],
+)
+def test_olympus_function_that_calls_python(fun: Any, reason: str) -> None:
+    with pytest.raises(LoweringError, match=f"'<lambda>' .* program of JAX: it {reason}"):
+        jax_callable(fun)(X)
+
+
+def test_jax_function_that_uses_an_array_of_olympus() -> None:
+    scale = onp.ones(3)
+    with pytest.raises(UsageError, match="'<lambda>' returned one of OLYMPUS"):
+        jax_callable(lambda x: scale)(onp.asarray(X))
+    with pytest.raises(TypeError, match=r"unsupported operand .*Tracer' and 'DeviceArray'"):
+        jax_callable(lambda x: x * scale)(onp.asarray(X))
+
+
+def test_jax_function_in_a_shard_map() -> None:
+    mesh = ox.sharding.Mesh(np.array(ox.devices()[:2]), ("d",))
+    rows = jax_callable(lambda x, w: jnp.tanh(x @ w))
+
+    def total(fun: Any) -> Any:
+        body = lambda x, w: ox.lax.psum((fun(x, w) ** 2).sum(), "d")  # noqa: E731
+        specs = {"in_specs": (P("d"), P()), "out_specs": P()}
+        return lambda w: ox.shard_map(body, mesh=mesh, **specs)(ROWS, w)
+
+    for transform in (ox.grad, lambda f: f):
+        expected = transform(total(lambda x, w: onp.tanh(x @ w)))(W)
+        np.testing.assert_allclose(transform(total(rows))(W), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["psum", "gather", "scan"])
