@@ -138,6 +138,13 @@ def test_a_program_with_an_effect_is_compiled_unchanged() -> None:
         _ = traced.olympuspr
 
 
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_file_of_jax_export_with_derivatives(order: int) -> None:
+    exported = jax.export.export(jax.jit(lambda x: jnp.exp(x).sum()))(X)
+    traced = stablehlo.read(bytes(exported.serialize(vjp_order=order)))
+    np.testing.assert_allclose(traced.lower().compile()(X), np.exp(X).sum(), rtol=1e-6)
+
+
 def test_dynamic_shapes_are_refined() -> None:
     rows = jax.export.symbolic_shape("rows, 4")
     exported = jax.export.export(jax.jit(lambda x: (x * 2).sum(axis=0)))(

@@ -7,6 +7,7 @@ or as a protocol buffer.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
 _PORTABLE = b"StableHLO_v"
+#: the place of the offset of the artifact among the offsets of a table of `jax.export`
+_ARTIFACT_OFFSET = 30
 _HLO = re.compile(r"\s*(?://[^\n]*\n\s*)*HloModule\b")
 _MHLO = re.compile(r"\bmhlo\.\w+\W*\(|\"mhlo\.")
 #: the operation by which a refined argument keeps its dynamic type until its uses are refined
@@ -59,13 +62,29 @@ def parse_program(content: bytes, name: str) -> ir.Module:
 def _exported(content: bytes) -> bytes | None:
     """Return the portable artifact in a file of `jax.export`, or None for other files.
 
-    The file is a FlatBuffer: the length of the artifact, 4 bytes, comes before it.
+    The file is a FlatBuffer, whose root table has the artifact. The derivatives of the program are
+    nested tables with artifacts of their own, which may come first.
     """
-    place = content.find(mlir.BYTECODE)
-    if place < 4 or _PORTABLE not in content[place : place + 32]:
+
+    def number(form: str, place: int) -> int:
+        if place < 0:  # `unpack_from` would count it from the end
+            raise struct.error
+        value: int = struct.unpack_from(form, content, place)[0]
+        return value
+
+    try:
+        root = number("<I", 0)
+        offsets = root - number("<i", root)
+        if number("<H", offsets) <= _ARTIFACT_OFFSET:
+            return None
+        field = root + number("<H", offsets + _ARTIFACT_OFFSET)
+        vector = field + number("<I", field)
+        length = number("<I", vector)
+    except struct.error:
         return None
-    length = int.from_bytes(content[place - 4 : place], "little")
-    return content[place : place + length] if place + length <= len(content) else None
+    artifact = content[vector + 4 : vector + 4 + length]
+    is_whole = len(artifact) == length and artifact.startswith(mlir.BYTECODE)
+    return artifact if is_whole and _PORTABLE in artifact[:32] else None
 
 
 def _of_hlo_text(text: str, name: str) -> ir.Module:
