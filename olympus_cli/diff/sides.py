@@ -118,10 +118,11 @@ def _with_shapes(side: Side, other: Side) -> Side:
     """Return the side; an entry without shapes gets the other side's shapes and options.
 
     The options are the statics, unless the entry has its own, the donated arguments and backends.
+    A target without shapes needs none: its function has no arguments, or its file has the shapes.
     """
     if not isinstance(side, TargetSide) or not isinstance(other, TargetSide):
         return side
-    if side.spec.args or side.spec.kwargs:
+    if side.spec.table is not None or side.spec.args or side.spec.kwargs:
         return side
     source = other.spec
     spec = replace(

@@ -76,6 +76,14 @@ def test_every_kind_of_side_is_the_same_program(work: Path, invoke: Invoke) -> N
         assert clean(invoke("diff", first, second)), (first, second)
 
 
+def test_a_target_of_a_file_has_its_own_shapes(work: Path, invoke: Invoke) -> None:
+    assert invoke("lower", "forward", "-o", "a.mlir").exit_code == 0
+    edit(work, "[target.loop]", '[target.saved]\nentry = "a.mlir"\n\n[target.loop]', "olympus.toml")
+    result = invoke("diff", "loop", "saved")
+    assert result.exit_code == 1, result.stderr
+    assert "added    argument arg0  f32[3,4]" in result.stdout
+
+
 @pytest.mark.usefixtures("built")
 def test_each_kind_of_side_has_its_known_lines(work: Path, invoke: Invoke) -> None:
     assert invoke("lower", "forward", "-o", "old.mlir").exit_code == 0
