@@ -39,6 +39,12 @@ _OF_ARRAYS = tuple(
 
 _NEARER = 0.1  # the least extra similarity of a name of another namespace
 
+#: The extras of OLYMPUS that install a package, by the package.
+_EXTRAS = {"jax": "jax", "onnx": "onnx", "torch": "torch", "torchax": "torch"}
+
+#: The message of JAX's import if the version of jaxlib does not fit.
+_VERSIONS = re.compile(r"^jaxlib (is )?version ")
+
 #: The import statements for common names of namespaces.
 _IMPORTS = {
     "jnp": "import olympus.numpy as jnp",
@@ -92,6 +98,8 @@ def advice(error: BaseException) -> str | None:
                 return _key(error)
             case ValueError():
                 return _mesh_of_jax(str(error))
+            case RuntimeError() if _VERSIONS.search(str(error)):
+                return "`pip install 'olympus[jax]'` installs a jax that fits the jaxlib"
     except Exception:  # from an inspected object of the program
         return None
     return None
@@ -175,8 +183,11 @@ def _import(error: ImportError) -> str | None:
         parent, _, name = error.name.rpartition(".")
         if parent.partition(".")[0] == "olympus":
             return _of_module(importlib.import_module(parent), name)
-        if error.name.partition(".")[0] == "jax":
-            return "a program imports olympus, not jax: `import olympus as jax`"
+        package = error.name.partition(".")[0]
+        if (extra := _EXTRAS.get(package)) is not None:
+            install = f"pip install 'olympus[{extra}]'"
+            instead = ", or `import olympus as jax` in its place" if package == "jax" else ""
+            return f"`{install}` installs {package}{instead}"
         return f"install {error.name!r} in the environment that olympus runs in"
     if "relative import" in str(error):
         return "a file with relative imports is part of a package: write package.module:function"

@@ -31,9 +31,11 @@ try:
 except ModuleNotFoundError as exc:
     if exc.name != "jax":
         raise
-    raise JaxImportError("olympus.interop.jax needs JAX", hint=INSTALL) from None
+    raise JaxImportError(
+        f"olympus.interop.jax needs JAX, which is not installed: {INSTALL}", hint=INSTALL
+    ) from None
 except RuntimeError as exc:  # jax checks the version of jaxlib when it is imported
-    raise JaxImportError(f"JAX cannot be imported: {exc}", hint=INSTALL) from None
+    raise JaxImportError(f"JAX cannot be imported: {exc}: {INSTALL}", hint=INSTALL) from None
 
 
 def _share_plugins() -> None:

@@ -24,7 +24,10 @@ def test_olympus_does_not_import_jax() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("raise ModuleNotFoundError('absent', name='jax')", "olympus.interop.jax needs JAX"),
+        (
+            "raise ModuleNotFoundError('absent', name='jax')",
+            "olympus.interop.jax needs JAX, which is not installed",
+        ),
         ("raise RuntimeError('jaxlib is old')", "JAX cannot be imported: jaxlib is old"),
     ],
 )
@@ -36,7 +39,7 @@ try:
 except ImportError as error:
     print(type(error).__mro__[1].__name__, error.exit_code, error, error.hint, sep="|")
 """
-    expected = f"BackendError|6|{message}|pip install 'olympus[jax]'"
+    expected = f"BackendError|6|{message}: pip install 'olympus[jax]'|pip install 'olympus[jax]'"
     assert output(program, tmp_path) == expected
 
 

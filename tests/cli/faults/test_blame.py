@@ -78,7 +78,9 @@ MISTAKES = {
     "exec('from olympus.numpy import dott')": ["did you mean dot or"],
     "exec('from olympus import device_put_sharded')": ["`device_put` with a sharding"],
     "__import__('nosuch')": ["install 'nosuch' in the environment"],
-    "__import__('jax.nosuch')": ["`import olympus as jax`"],
+    "__import__('jax.nosuch')": ["pip install 'olympus[jax]'", "`import olympus as jax`"],
+    "exec('raise RuntimeError(\"jaxlib version 9 is newer\")')": ["pip install 'olympus[jax]'"],
+    "exec('raise ModuleNotFoundError(name=\"torch\")')": ["pip install 'olympus[torch]'"],
     "__import__('json').loads('{')": ["JSONDecodeError"],
 }
 
