@@ -13,7 +13,7 @@ from olympus_core import xla
 from olympus_core.api.jit import Jit, jit
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
     OptionError,
     ShardingError,
@@ -21,7 +21,7 @@ from olympus_core.base.errors import (
     TransformError,
     UsageError,
 )
-from olympus_core.base.source import function_name, look_like, wraps
+from olympus_core.base.source import function_name, look_like
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
@@ -131,11 +131,15 @@ class Pmap(Generic[_P, _R]):
                     f"unexpected cache-misses. Static argument (index {i}) of type "
                     f"{type(args[i])} for function {function_name(self._fun)} is non-hashable."
                 )
-        size = self._size(args, kwargs)
+        size, first = self._size(args, kwargs)
         known = self._programs.get((size, is_placed))
         if known is None:
-            mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
-            run = wraps(self._fun)(functools.partial(self._run, mesh))
+            mesh = Mesh(np.array(self._chosen(size, first), dtype=object), (self._name,))
+
+            @functools.partial(functools.update_wrapper, wrapped=self._fun, assigned=())
+            def _fun(*args: Any, **kwargs: Any) -> Any:  # the name of the module in JAX
+                return self._run(mesh, *args, **kwargs)
+
             moving = self._moving_axes()
             ins, outs = (
                 tree.map(
@@ -146,7 +150,7 @@ class Pmap(Generic[_P, _R]):
                 for axes in (moving if is_placed else None, self._axes[1])
             )
             program = jit(
-                run,
+                _fun,
                 in_shardings=ins if is_placed else None,
                 out_shardings=outs,
                 static_argnums=self._static,
@@ -192,13 +196,14 @@ class Pmap(Generic[_P, _R]):
             return axes
         return tuple(a for i, a in enumerate(axes) if i not in self._static)
 
-    def _chosen(self, size: int) -> Sequence[Any]:
+    def _chosen(self, size: int, first: tuple[ShapedArray, int]) -> Sequence[Any]:
+        """Return the devices for `size` indices; an error names the first array and its axis."""
         available = self._devices or xla.devices(self._backend, requested=size)
         if size > len(available):
             raise ShardingError(
                 f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "
                 f"and there {'is' if len(available) == 1 else 'are'} {len(available)}: "
-                f"{_uneven(len(available), size)}",
+                f"{self._uneven(available, *first)}",
                 hint=f"{xla.more_devices(size)}; vmap maps over an axis of any size on one",
             )
         return available[:size]
@@ -234,9 +239,13 @@ class Pmap(Generic[_P, _R]):
             _canonical("in_axes", a, get_aval(x).ndim) for a, x in zip(mapped, leaves, strict=True)
         ]  # fmt: skip
 
-    def _size(self, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
+    def _size(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[int, tuple[ShapedArray, int]]:
+        """Return the number of indices, and the first array that is mapped, with its axis."""
         leaves, _, axes = self._leaves(args, kwargs)
-        sizes = {get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
+        mapped = [(get_aval(x), a) for x, a in zip(leaves, axes, strict=True) if a is not None]
+        sizes = {aval.shape[a] for aval, a in mapped}
         if not sizes:
             raise TransformError(
                 "pmap requires at least one argument with a mapped axis: "
@@ -251,14 +260,20 @@ class Pmap(Generic[_P, _R]):
             arrays = ", ".join(
                 f"{get_aval(x).long_name()} along {a}" for x, a in zip(leaves, axes, strict=True)
             )
-            first, *others = dict.fromkeys(
-                get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None
-            )
+            aval, axis = mapped[0]
+            size = int(aval.shape[axis])
+            other, place = next((x, a) for x, a in mapped if x.shape[a] != size)
             raise TransformError(
                 "pmap got inconsistent sizes for array axes to be mapped: "
-                f"{arrays} of '{function_name(self._fun)}': {_uneven(first, others[0])}"
+                f"{arrays} of '{function_name(self._fun)}': "
+                f"{self._uneven(self._chosen(size, mapped[0]), other, place)}"
             )
-        return int(sizes.pop())
+        return int(sizes.pop()), mapped[0]
+
+    def _uneven(self, devices: Sequence[Any], aval: ShapedArray, axis: int) -> str:
+        """Return JAX's text for an array whose axis has another size than the devices."""
+        mesh = Mesh(np.array(devices, dtype=object), (self._name,))
+        return NamedSharding(mesh, _spec(axis, self._name)).uneven_text(axis, aval.shape)
 
     def _run(self, mesh: Mesh, *args: Any, **kwargs: Any) -> Any:
         """Return the result over all devices' values, in the program."""
@@ -296,14 +311,6 @@ class Pmap(Generic[_P, _R]):
             x if a is None or place is None or a >= 0 else moveaxis(x, 0, place)
             for a, place, x in zip(first, places, outs, strict=True)
         )
-
-
-def _uneven(devices: int, size: int) -> str:
-    """Return JAX's words for an axis of `size` indices on another number of devices."""
-    return (
-        f"the sharding implies that the array axis is partitioned {devices} times, but the "
-        f"dimension size is {size}"
-    )
 
 
 def _spec(axis: int | None, name: Any) -> PartitionSpec:
@@ -354,6 +361,13 @@ def _outside(fun: Callable[..., Any], nums: Iterable[int]) -> list[int]:
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return []
     return [n for n in nums if n >= len(positional_names(parameters)[0])]
+
+
+def _within(fun: Callable[..., Any], what: str, nums: int | Iterable[int]) -> list[int]:
+    """Return the positions among the positional parameters of a function."""
+    positions = argument_positions(what, nums)
+    outside = _outside(fun, positions)
+    return [n for n in positions if n not in outside]
 
 
 def _check_backend(backend: Any, devices: Sequence[Any] | None) -> None:
@@ -420,7 +434,9 @@ def pmap(
     static = argument_positions("static_broadcasted_argnums", static_broadcasted_argnums)
     outside = _outside(fun, static)  # an error of the call, as in JAX
     options = JitOptions.of(
-        fun, [n for n in static if n not in outside], donate_argnums=donate_argnums
+        fun,
+        [n for n in static if n not in outside],
+        donate_argnums=_within(fun, "donate_argnums", donate_argnums),  # as in JAX
     )
     return Pmap(
         fun,

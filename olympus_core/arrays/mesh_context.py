@@ -191,7 +191,9 @@ def named(caller: str, where: Any, parameter: str = "shardings") -> Any:
     if mesh is None:
         raise MissingMeshError(
             f"{caller} requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
-            f"{parameter}, and it got {where}",
+            f"{parameter}. You can define a context mesh via `jax.set_mesh(mesh)`. Alternatively, "
+            f"provide `Sharding`s to {parameter} and then the mesh context manager is not "
+            f"required: it got {where}",
             hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
         )
     where.check_distinct(parameter)

@@ -187,7 +187,7 @@ def flatten_like(
     try:
         return flatten_up_to(treedef, other)
     except TreeError as e:
-        place = _mismatch(name, tree, other, is_leaf)
+        place = _mismatch(name, (), tree, other, is_leaf)
         raise TreeError(f"{place}{e}") from None
 
 
@@ -265,7 +265,7 @@ def prefix_leaves(
         subtrees = flatten_up_to(treedef, full)
     except TreeError:
         label = f"{'pjit' if asker == 'jit' else asker} {what}"
-        place = _mismatch(label, prefix, full, is_leaf or (lambda x: x is None))
+        place = _mismatch(label, (), prefix, full, is_leaf or (lambda x: x is None))
         details = f"Mismatch details (1 found):\n{place}" if place else ""
         raise TransformError(
             f"{asker} {what} specification must be a tree prefix of the corresponding value.\n"
@@ -277,10 +277,10 @@ def prefix_leaves(
     return result
 
 
-def _mismatch(label: str, prefix: Any, full: Any, is_leaf: IsLeaf) -> str:
+def _mismatch(label: str, path: tuple[Any, ...], prefix: Any, full: Any, is_leaf: IsLeaf) -> str:
     """Return a text for the first place where a tree is not a prefix of another; "" for none.
 
-    `label` is the name of the prefix, with the path of the place.
+    `label` is the name of the prefix, and `path` the keys of the place.
     """
     if is_leaf is not None and is_leaf(prefix):
         return ""
@@ -289,28 +289,57 @@ def _mismatch(label: str, prefix: Any, full: Any, is_leaf: IsLeaf) -> str:
         return ""
     theirs = None if full is None else registry.flatten_one_level_with_keys(full)
     kind = type(prefix).__name__
+    at = label, keystr(path)
     if theirs is None or type(full) is not type(prefix):
-        other = "a leaf" if theirs is None else f"a {type(full).__name__}"
-        return _structure_error("different types", label, f"a {kind}", other)
+        other = "a leaf" if theirs is None else type(full)
+        types = f"type\n    {type(prefix)}", f"different type\n    {other}"
+        return _structure_error("different types", *at, *types)
     (mine, own), (parts, data) = ours, theirs
     mine, parts = list(mine), list(parts)
-    sizes = [f"{len(x)} part{'' if len(x) == 1 else 's'}" for x in (mine, parts)]
     if isinstance(prefix, tuple | list) and len(mine) != len(parts):
-        return _structure_error(f"different lengths of {kind}", label, *sizes)
+        sizes = f"type {kind} of length {len(mine)}", f"the same type but of length {len(parts)}"
+        return _structure_error(f"different lengths of {kind}", *at, *sizes)
     if len(mine) != len(parts):
-        return _structure_error("different numbers of pytree children", label, *sizes)
+        return _structure_error(
+            "different numbers of pytree children",
+            *at,
+            f"type\n    {type(prefix)}\nwith {_child_keys(mine)}",
+            f"the same type but with {_child_keys(parts)}",
+            _key_difference(mine, parts),
+        )
     if own != data:
-        return _structure_error("different pytree metadata", label, f"{own}", f"{data}")
+        return _structure_error(
+            "different pytree metadata",
+            *at,
+            f"type\n    {type(prefix)}\nwith metadata\n    {own}",
+            f"the same type but with metadata\n    {data}",
+        )
     for (key, child), (_, part) in zip(mine, parts, strict=True):
-        if text := _mismatch(f"{label}{key}", child, part, is_leaf):
+        if text := _mismatch(label, (*path, key), child, part, is_leaf):
             return text
     return ""
 
 
-def _structure_error(what: str, label: str, mine: str, other: str) -> str:
+def _child_keys(children: Sequence[tuple[Any, Any]]) -> str:
+    """Return the number of children of a node and their keys, for messages."""
+    keys = " ".join([_simple_key(key) for key, _ in children])
+    return f"{len(children)} child keys\n    {keys}"
+
+
+def _key_difference(mine: Sequence[tuple[Any, Any]], parts: Sequence[tuple[Any, Any]]) -> str:
+    """Return a line with the keys that one of two nodes lacks."""
+    both = {key for key, _ in mine} ^ {key for key, _ in parts}
+    keys = " ".join([_simple_key(key) for key, _ in (*mine, *parts) if key in both])
+    return f"so the symmetric difference on key sets is\n    {keys}\n"
+
+
+def _structure_error(
+    what: str, label: str, path: str, mine: str, other: str, result: str = ""
+) -> str:
     return (
-        f"pytree structure error: {what} at key path\n    {label}\n"
-        f"the prefix has {mine} there, and the tree has {other}\n"
+        f"pytree structure error: {what} at key path\n    {label}{path}\n"
+        f"At that key path, the prefix pytree {label} has a subtree of {mine}\n"
+        f"but at the same key path the full pytree has a subtree of {other}\n{result}"
     )
 
 

@@ -48,6 +48,11 @@ def shaped_text(aval: ShapedArray, spec: Spec) -> str:
     return f"{dtypes.short_name(aval.dtype)}[{','.join(sizes)}]"
 
 
+def sharding_text(aval: ShapedArray) -> str:
+    """Return the sharding in a type for messages."""
+    return str(aval.sharding)
+
+
 def ambiguous(message: str, avals: Avals, hint: str = _HINT) -> ShardingTypeError:
     """Return the error for operands whose shardings do not determine that of the result."""
     return ShardingTypeError(f"{message}: the operands are {types_text(avals)}", hint=hint)
@@ -160,7 +165,7 @@ def same(name: str, avals: Avals) -> Spec:
     specs = {spec_of(a): a for a in avals if a.explicit is not None}
     if len(specs) > 1:
         term = _SAME.get(name, f"{name}: All operands should have the same sharding. Got shardings")
-        raise ambiguous(f"{term} {', '.join(map(str, specs))}", avals)
+        raise ambiguous(f"{term} {', '.join(map(sharding_text, specs.values()))}", avals)
     return next(iter(specs), (None,) * avals[0].ndim)
 
 
@@ -184,7 +189,8 @@ def resized(name: str, x: ShapedArray, shape: Shape) -> Spec:
         if n != m and entry is not None and m % entry_size(x.explicit.mesh, entry):
             raise ambiguous(
                 f"{name} on sharded dims where out dim ({m}) is not divisible by mesh axes "
-                f"({entry_size(x.explicit.mesh, entry)}) with spec ({entry}) is not implemented",
+                f"({entry_size(x.explicit.mesh, entry)}) with spec ({entry}) is not implemented. "
+                f"Got input type={x.short_name()} and output shape={tuple(shape)}",
                 [x],
             )
     return spec
@@ -220,10 +226,12 @@ def unsplit(
 def unsplit_axis(name: str, avals: Avals, axis: int, message: str | None = None) -> Spec:
     """Return the common spec of operands that must not be split along `axis`.
 
-    `message` is the beginning of the error's message, if it has one of its own.
+    `message` is the error's message with the fields `type`, `sharding` and `axis`, if it has one of
+    its own.
     """
     for aval in avals:
         if message is not None and spec_of(aval)[axis] is not None:
-            raise ambiguous(f"{message}, which is {axis}", avals)
+            given = {"type": aval.long_name(), "sharding": sharding_text(aval), "axis": axis}
+            raise ambiguous(message.format_map(given), avals)
         unsplit(name, aval, (axis,), avals)
     return same(name, avals)

@@ -138,7 +138,10 @@ def multiplied(name: str, avals: Avals) -> AxesPair:
     if reduced(avals[1] if left else avals[0]) != both:
         one, other = ("LHS", "RHS") if left else ("RHS", "LHS")
         raise ambiguous(
-            f"{other} should be reduced along the same axes {one} is unreduced on", avals, _HINT
+            f"{other} should be reduced along the same axes {one} is unreduced on. Got "
+            f"lhs={avals[0].long_name()} and rhs={avals[1].long_name()}",
+            avals,
+            _HINT,
         )
     return both, frozenset()
 

@@ -67,15 +67,20 @@ def explicit_sharding(caller: str, where: Any, *, is_moved: bool = False) -> Nam
             f"Context mesh {mesh} should match the mesh of sharding "
             f"{where.mesh.abstract_mesh} passed to {caller}"
         )
+    check_open(where)
+    _check_types(caller, where)
+    sharding: NamedSharding = where.update(mesh=concrete_like(where.mesh))
+    return sharding
+
+
+def check_open(where: NamedSharding) -> None:
+    """Raise ShardingError for a dimension left to the compiler on a mesh without Auto axes."""
     is_auto = AxisType.Auto in where.mesh.axis_types
     if not is_auto and PartitionSpec.UNCONSTRAINED in where.spec.partitions:
         raise ShardingError(
             f"{where.spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. "
             f"Got mesh axis_types: {where.mesh.axis_types}"
         )
-    _check_types(caller, where)
-    sharding: NamedSharding = where.update(mesh=concrete_like(where.mesh))
-    return sharding
 
 
 def _check_types(caller: str, where: NamedSharding) -> None:
@@ -123,6 +128,7 @@ def _resharded(x: Any, where: Any) -> Any:
 def as_type(x: Any, sharding: NamedSharding) -> Any:
     """Return an array whose type has a sharding; none if the mesh has no explicit axes."""
     aval = get_aval(x)
+    sharding = _trimmed(sharding, aval.ndim)
     sharding.tiling_of(aval.shape, f"an array {aval.long_name()}")
     typed = typed_sharding(sharding, aval.ndim)
     if typed is not None:
@@ -134,6 +140,15 @@ def as_type(x: Any, sharding: NamedSharding) -> Any:
     if aval.explicit is None and typed is None:
         return x
     return reshard_p.bind(x, sharding=sharding)
+
+
+def _trimmed(sharding: NamedSharding, ndim: int) -> NamedSharding:
+    """Return a sharding whose spec lacks trailing entries that are None and beyond a rank."""
+    entries = sharding.spec.partitions
+    if len(entries) <= ndim or any(e is not None for e in entries[ndim:]):
+        return sharding
+    trimmed: NamedSharding = sharding.update(spec=sharding.spec.update(partitions=entries[:ndim]))
+    return trimmed
 
 
 def out_sharded(fun: Callable[_P, _R]) -> Callable[_P, _R]:

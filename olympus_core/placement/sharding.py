@@ -188,7 +188,7 @@ class Sharding(abc.ABC):
                 raise ShardingError(
                     f"{what} of shape {tuple(shape)} cannot have {self.spoken()}: its dimension "
                     f"{i} has {n} elements, which {self._cutting(i)} cannot cut into {count} "
-                    f"equal parts: {self._uneven_text(i, counts, tuple(shape))}"
+                    f"equal parts: {self.uneven_text(i, tuple(shape))}"
                     f"{source.current_location().place()}"
                 )
 
@@ -200,8 +200,9 @@ class Sharding(abc.ABC):
         """Return the sharding's name in messages."""
         return repr(self)
 
-    def _uneven_text(self, axis: int, counts: Sequence[int], shape: tuple[int, ...]) -> str:
+    def uneven_text(self, axis: int, shape: tuple[int, ...]) -> str:
         """Return JAX's text of an axis of a shape that is not cut into equal parts."""
+        counts = self.tiling(len(shape)).counts
         return (
             f"Sharding {self} implies that array axis {axis} is partitioned {counts[axis]} times, "
             f"but the dimension size is {shape[axis]} (full shape: {shape}, per-dimension tiling "
@@ -487,9 +488,10 @@ class NamedSharding(Sharding):
         sizes = ", ".join(f"{name}={size}" for name, size in self.mesh.shape_tuple)
         return f"the sharding {self.spec} on the mesh ({sizes})"
 
-    def _uneven_text(self, axis: int, counts: Sequence[int], shape: tuple[int, ...]) -> str:
+    def uneven_text(self, axis: int, shape: tuple[int, ...]) -> str:
         if isinstance(self.mesh, Mesh):
-            return super()._uneven_text(axis, counts, shape)
+            return super().uneven_text(axis, shape)
+        counts = self.tiling(len(shape)).counts
         return (
             f"Sharding spec {self.spec.axes(axis)} implies that array axis {axis} is partitioned "
             f"{counts[axis]} times, but does not evenly divide the dimension size {shape[axis]}. "

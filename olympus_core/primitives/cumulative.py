@@ -90,7 +90,10 @@ class Cumulative(SingleResult):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        message = "Input should be unsharded over the axis being reduced"
+        message = (
+            "Input should be unsharded over the axis being reduced. "
+            "Got input type={type} and axis={axis}"
+        )
         return [sharding_rules.unsplit_axis(self.name, avals, params["axis"], message)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:

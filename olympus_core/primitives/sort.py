@@ -72,8 +72,11 @@ class Sort(MultipleResults):
     def sharding_rule(
         self, avals: sharding_rules.Avals, outs: sharding_rules.Avals, params: dict[str, Any]
     ) -> sharding_rules.Specs:
-        axis, message = params["dimension"], "Arguments to sort must be unsharded over the sorting"
-        spec = sharding_rules.unsplit_axis(self.name, avals, axis, f"{message} dimension")
+        message = (
+            "Arguments to sort must be unsharded over the sorting dimension. "
+            "Got arg sharding={sharding} and sorting dimension={axis}"
+        )
+        spec = sharding_rules.unsplit_axis(self.name, avals, params["dimension"], message)
         return [spec] * len(outs)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:

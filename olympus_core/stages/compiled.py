@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, put_array
 from olympus_core.arrays.sharded_array import ShardedArray
-from olympus_core.base import gc_pause, tree
+from olympus_core.base import gc_pause, tree, tree_differences
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
 from olympus_core.base.errors import (
@@ -100,6 +100,11 @@ def _differing_leaves(compiled: tree.PyTreeDef, called: tree.PyTreeDef) -> str |
         if names
     ]
     return f"the call {' and '.join(parts)}" if parts else None
+
+
+def _of_call(path: str) -> str:
+    """Return a path in the pair (args, kwargs) with the name of its part."""
+    return f"{('args', 'kwargs')[path[1] == '1']}{path[3:]}"
 
 
 def _numbered(treedef: tree.PyTreeDef) -> Any:
@@ -268,12 +273,16 @@ class Compiled(Stage):
 
     def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Raise SignatureError for arguments of another structure than the compiled one."""
+        called = tree.structure((args, kwargs))
+        places = [
+            f"    * at {_of_call(d.path)}, seen {d.first} but now given {d.second}, so {d.reason}"
+            for d in tree_differences.differences(self.in_tree, called)
+        ]
         raise SignatureError(
             f"'{self.fun_name}' was compiled for arguments of another structure: Function compiled "
-            f"with input pytree does not match the input pytree it was called with.\n"
-            f"  compiled for: {self.in_tree}"
-            f"\n  called with:  {tree.structure((args, kwargs))}",
-            hint=_differing_leaves(self.in_tree, tree.structure((args, kwargs))),
+            f"with input pytree does not match the input pytree it was called with. There are "
+            f"{len(places)} mismatches, including:\n" + "\n".join(places),
+            hint=_differing_leaves(self.in_tree, called),
         )
 
     def _refuse_tracers(self, leaves: Sequence[Any]) -> None:

@@ -270,6 +270,17 @@ row("gradient of a set column", lambda p: on_explicit(
 row("unconstrained entries", lambda p: on_explicit(
     p, lambda x: p.sharding.reshard(x, p.P(p.P.UNCONSTRAINED))),
     "cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`")  # fmt: skip
+row("unconstrained in an assertion", lambda p: on_explicit(
+    p, lambda x: p.lax.with_sharding_constraint(x, p.P(p.P.UNCONSTRAINED, None))),
+    "cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`")  # fmt: skip
+row("resharded with an entry too many", lambda p: on_explicit(
+    p, lambda x: p.m.jit(lambda x: p.sharding.reshard(x, p.P("y", None, None)))(x)))  # fmt: skip
+row("sorted along a split axis", lambda p: on_explicit(p, lambda x: p.np.sort(x, 0)),
+    r"Got arg sharding=NamedSharding\(.*, spec=P\('x', None\)\) and sorting dim")  # fmt: skip
+row("summed along a split axis", lambda p: on_explicit(p, lambda x: p.np.cumsum(x, 0)),
+    r"Got input type=float32\[8@x,\d\] and axis=0")  # fmt: skip
+row("a part of a split axis", lambda p: on_explicit(p, lambda x: p.lax.slice_in_dim(x, 0, 3)),
+    r"Got input type=f32\[8@x,\d\] and output shape=\(3, \d\)")  # fmt: skip
 row("resharded to None", lambda p: on_explicit(p, lambda x: p.sharding.reshard(x, None)),
     "Reshard should only be used with out_shardings which are non-None")  # fmt: skip
 row("resharded along auto axes", lambda p: in_mesh(p, "Auto", lambda: p.sharding.reshard(

@@ -334,7 +334,19 @@ plain(
 plain("pmap of a list as a static argument", lambda p: counted(p, [3]),
       r"unexpected cache-misses. Static argument \(index 1\) of type <class 'list'>")  # fmt: skip
 plain("pmap of lengths that differ", lambda p: p.m.pmap(lambda x, y: x)(host(8), host(4)),
-      "partitioned 8 times, but the dimension size is 4")  # fmt: skip
+      "array axis 0 is partitioned 8 times, but the dimension size is 4 .full shape: ")  # fmt: skip
+plain("pmap that donates an argument it lacks", lambda p: p.m.pmap(
+    lambda x: x + 1, donate_argnums=1)(host(8)))  # fmt: skip
+plain("name of the module of a pmap",
+      lambda p: "module @jit__fun " in p.m.pmap(lambda x: x).lower(host(8)).as_text())  # fmt: skip
+plain("results with a spec but no mesh", lambda p: p.m.jit(lambda x: x, out_shardings=p.P("x"))(1),
+      r"You can define a context mesh via `jax.set_mesh\(mesh\)`. Alternatively")  # fmt: skip
+plain("shardings of a dict with other keys", lambda p: p.lax.with_sharding_constraint(
+    {"a": host(8), "b": host(8)}, {"a": named(p, "x")}),
+    "with 1 child keys\n    a\nbut at the same key path the full pytree")  # fmt: skip
+plain("compiled with two arguments", lambda p: p.m.jit(lambda x, y: x).lower(1, 2).compile()(1),
+      "There are 1 mismatches, including:\n    \\* at args, seen tuple of length 2 but now given "
+      "tuple of length 1, so the lengths do not match")  # fmt: skip
 plain("pmap of in_axes for another tree", lambda p: p.m.pmap(
     lambda x: x, in_axes=({"a": 0},))({"b": host(8)}),
     "the value of `in_axes` must be a tree prefix of that tuple")  # fmt: skip

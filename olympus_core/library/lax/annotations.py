@@ -14,6 +14,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.library.device import check_keys
+from olympus_core.library.explicit import check_open
 from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.layout import Format, Layout, as_sharding
 from olympus_core.placement.mesh import AnyMesh, Mesh
@@ -109,6 +110,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
     if is_explicit and isinstance(sharding, NamedSharding):
         sharding = sharding.update(mesh=context)
     if isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes:
+        check_open(sharding)
         return _asserted(x, sharding)
     if trace.at_base() and isinstance(sharding, NamedSharding):
         sharding = sharding.update(mesh=_devices_mesh(x, sharding.mesh))
@@ -152,9 +154,7 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
         return sharding_constraint_p.bind(x, sharding=sharding)
     own = spec_of(aval)
     entries = (*spec.partitions, *[None] * (aval.ndim - len(spec)))
-    if any(
-        e is not PartitionSpec.UNCONSTRAINED and e != o for e, o in zip(entries, own, strict=True)
-    ):
+    if entries != own:
         raise ShardingAssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "

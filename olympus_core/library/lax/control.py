@@ -479,7 +479,8 @@ def _row(name: str, x: Any) -> ShapedArray:
     aval = get_aval(x)
     if aval.explicit is not None and aval.explicit.spec.partitions[0] is not None:
         raise TransformError(
-            f"0th dimension of all xs should be replicated: {name} got {aval.long_name()}",
+            f"0th dimension of all xs should be replicated. Got {aval.explicit.spec}: it is that "
+            f"of {aval.long_name()} in xs of {name}",
             hint="reshard it, as by olympus.sharding.reshard(x, P(None, ...))",
         )
     return aval.without_axis(0)

@@ -14,6 +14,9 @@ olympus.vmap(twice, in_axes=({"a": 0},))(X)
 # Mismatch details (1 found):
 # pytree structure error: different types at key path
 #     vmap in_axes[0]
-# the prefix has a dict there, and the tree has a leaf
+# At that key path, the prefix pytree vmap in_axes has a subtree of type
+#     <class 'dict'>
+# but at the same key path the full pytree has a subtree of different type
+#     a leaf, <class 'numpy.ndarray'>
 #   in_axes: ({'a': 0},)
 #   it applies to: PyTreeDef((*,))

@@ -9,6 +9,11 @@ olympus.vmap(lambda t: t["a"], in_axes=({"b": 0},))({"a": A})
 # Mismatch details (1 found):
 # pytree structure error: different pytree metadata at key path
 #     vmap in_axes[0]
-# the prefix has ('b',) there, and the tree has ('a',)
+# At that key path, the prefix pytree vmap in_axes has a subtree of type
+#     <class 'dict'>
+# with metadata
+#     ('b',)
+# but at the same key path the full pytree has a subtree of the same type but with metadata
+#     ('a',)
 #   in_axes: ({'b': 0},)
 #   it applies to: PyTreeDef(({'a': *},))

@@ -14,6 +14,9 @@ olympus.vmap(twice, out_axes=(0, 0))(X)
 # Mismatch details (1 found):
 # pytree structure error: different types at key path
 #     vmap out_axes
-# the prefix has a tuple there, and the tree has a leaf
+# At that key path, the prefix pytree vmap out_axes has a subtree of type
+#     <class 'tuple'>
+# but at the same key path the full pytree has a subtree of different type
+#     a leaf, <class 'int'>
 #   out_axes: (0, 0)
 #   it applies to: PyTreeDef(*)
