@@ -13,15 +13,15 @@ from olympus_core.library.lax.annotations import (
 )
 from olympus_core.library.lax.associative import associative_scan as associative_scan
 from olympus_core.library.lax.collective import all_gather as all_gather
-from olympus_core.library.lax.collective import all_to_all as all_to_all
 from olympus_core.library.lax.collective import pmax as pmax
 from olympus_core.library.lax.collective import pmean as pmean
 from olympus_core.library.lax.collective import pmin as pmin
-from olympus_core.library.lax.collective import ppermute as ppermute
-from olympus_core.library.lax.collective import pshuffle as pshuffle
 from olympus_core.library.lax.collective import psum as psum
 from olympus_core.library.lax.collective import psum_scatter as psum_scatter
-from olympus_core.library.lax.collective import pswapaxes as pswapaxes
+from olympus_core.library.lax.collective_moves import all_to_all as all_to_all
+from olympus_core.library.lax.collective_moves import ppermute as ppermute
+from olympus_core.library.lax.collective_moves import pshuffle as pshuffle
+from olympus_core.library.lax.collective_moves import pswapaxes as pswapaxes
 from olympus_core.library.lax.control import cond as cond
 from olympus_core.library.lax.control import fori_loop as fori_loop
 from olympus_core.library.lax.control import map as map

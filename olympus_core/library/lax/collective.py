@@ -1,6 +1,7 @@
-"""Collectives over named mapped axes: `psum`, `all_gather`, `ppermute`, and related functions.
+"""Collectives over named mapped axes that reduce or gather: `psum`, `all_gather` and others.
 
-They operate along one or several of the axes of `named_axes.py`.
+They operate along one or several of the axes of `named_axes.py`. `collective_moves.py` has the
+collectives that only move values.
 
 `axis_index_groups`, a partition of the indices into lists of one length, restricts a collective
 to each list; it is for axes of devices or replicas, and is not allowed for an axis of `vmap`.
@@ -20,7 +21,6 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.dtypes import is_python_scalar
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from olympus_core.ir import trace
-from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axis
@@ -30,9 +30,8 @@ from olympus_core.library.lax.named_axes import (
     cast_varying,
     check_same_axes,
 )
-from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
+from olympus_core.library.lax.shape import reshape
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.placement.mesh import as_tuple
 from olympus_core.primitives.axis_casts import (
     AxisCast,
     all_gather_invariant_p,
@@ -50,13 +49,12 @@ from olympus_core.primitives.collective import (
     psum_p,
     reduce_scatter_p,
 )
-from olympus_core.primitives.collective_moves import all_to_all_p, ppermute_p
 
 Groups = Sequence[Sequence[int]] | None
 _T = TypeVar("_T")
 
 
-def _groups(
+def checked_groups(
     function: str, groups: Groups, size: int, is_even: bool = True
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return the groups as a parameter; raise ArgumentError unless they split the axis.
@@ -81,13 +79,15 @@ def _groups(
     return group_indices
 
 
-def _flag(function: str, tiled: Any) -> bool:
+def checked_tiled(function: str, tiled: Any) -> bool:
+    """Return the argument `tiled` of a collective; raise ArgumentError unless it is a bool."""
     if not isinstance(tiled, bool | int | np.bool_):
         raise ArgumentError(f"{function}: tiled is True or False, and is {tiled!r:.60}")
     return bool(tiled)
 
 
-def _map(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Array | _T:
+def map_arrays(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Array | _T:
+    """Apply `per_leaf` to each array of the tree `x`, an argument of `function`."""
     leaves, treedef = tree.flatten(x)
     check_arrays(function, *leaves)
     mapped: Array | _T = treedef.unflatten(map(per_leaf, leaves))
@@ -111,7 +111,7 @@ def _reducing(
 ) -> Callable[[Any], Array]:
     """Return the function that reduces one value."""
     names, sizes = axis_sizes(primitive.name, axis_name)
-    groups = _groups(primitive.name, axis_index_groups, math.prod(sizes), is_even=False)
+    groups = checked_groups(primitive.name, axis_index_groups, math.prod(sizes), is_even=False)
     checked = trace.checked_axes() & {*names}
     if groups is not None and checked and primitive is psum_p:
         raise UnsupportedError(
@@ -156,7 +156,7 @@ def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
 def _repeating(axis_name: AxisName, axis_index_groups: Groups) -> Callable[[Any], Any]:
     """Return the function that sums one value that is the same at every index."""
     size = math.prod(axis_sizes("psum", axis_name)[1])
-    groups = _groups("psum", axis_index_groups, size)
+    groups = checked_groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
 
     def total(v: Any) -> Any:
@@ -199,7 +199,7 @@ def pmax(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = 
     >>> vmap(lambda x: pmax(x, "i"), axis_name="i")(array([5, 6]))
     Array([6, 6], dtype=int32)
     """
-    return _map("pmax", _reducing(pmax_p, axis_name, axis_index_groups), x)
+    return map_arrays("pmax", _reducing(pmax_p, axis_name, axis_index_groups), x)
 
 
 @overload
@@ -214,7 +214,7 @@ def pmin(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = 
     >>> vmap(lambda x: pmin(x, "i"), axis_name="i")(array([5, 6]))
     Array([5, 5], dtype=int32)
     """
-    return _map("pmin", _reducing(pmin_p, axis_name, axis_index_groups), x)
+    return map_arrays("pmin", _reducing(pmin_p, axis_name, axis_index_groups), x)
 
 
 @overload
@@ -260,7 +260,7 @@ def all_gather(
             "Got unexpected `to` value for `jax.lax.all_gather`. Allowed `to` values are: "
             f"{', '.join(map(repr, _GATHERS))}; lax.all_gather got {to!r:.60}"
         )
-    tiled = _flag("all_gather", tiled)
+    tiled = checked_tiled("all_gather", tiled)
     names, sizes = axis_sizes("all_gather", axis_name)
     groups = _single("all_gather", names, sizes, axis_index_groups)
 
@@ -283,7 +283,7 @@ def all_gather(
             return v
         return reshape(v, (*shape[:place], math.prod(sizes), *shape[place:]))
 
-    return _map("all_gather", leaf, x)
+    return map_arrays("all_gather", leaf, x)
 
 
 _GATHERS = {
@@ -299,7 +299,7 @@ def _single(
     """Return the groups as a parameter; raise ArgumentError for groups of several axes."""
     if groups is not None and len(names) > 1:
         raise ArgumentError(f"{function} takes axis_index_groups along one axis, not along {names}")
-    return None if groups is None else _groups(function, groups, sizes[0])
+    return None if groups is None else checked_groups(function, groups, sizes[0])
 
 
 @overload
@@ -336,7 +336,7 @@ def psum_scatter(
     >>> vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(array([[1, 2], [3, 4]]))
     Array([4, 6], dtype=int32)
     """
-    tiled = _flag("psum_scatter", tiled)
+    tiled = checked_tiled("psum_scatter", tiled)
     names, sizes = axis_sizes("psum_scatter", axis_name)
     groups = _single("psum_scatter", names, sizes, axis_index_groups)
     counts = sizes if groups is None else [len(groups[0])]
@@ -344,7 +344,7 @@ def psum_scatter(
     def leaf(v: Any) -> Any:
         shape = get_aval(v).shape
         place = canonical_axis(scatter_dimension, len(shape))
-        _check_length("psum_scatter", shape[place], place, math.prod(counts), tiled)
+        check_length("psum_scatter", shape[place], place, math.prod(counts), tiled)
         if not tiled and len(names) > 1:
             v = reshape(v, (*shape[:place], *counts, *shape[place + 1 :]))
         is_unreduced = states(get_aval(v), names) == {"unreduced"}
@@ -360,10 +360,11 @@ def psum_scatter(
             )
         return v
 
-    return _map("psum_scatter", leaf, x)
+    return map_arrays("psum_scatter", leaf, x)
 
 
-def _check_length(function: str, length: int, place: int, size: int, tiled: bool) -> None:
+def check_length(function: str, length: int, place: int, size: int, tiled: bool) -> None:
+    """Raise ShapeError unless axis `place` of an operand fits a mapped axis of `size` indices."""
     if length % size if tiled else length != size:
         needed = "a multiple of the mapped axis's size" if tiled else "as long as the mapped axis"
         if function == "all_to_all":
@@ -386,219 +387,3 @@ def _check_length(function: str, length: int, place: int, size: int, tiled: bool
             f"{term}: {function} needs axis {place} of its operand to be {needed}, which is "
             f"{size}, and it is {length}"
         )
-
-
-@overload
-def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array: ...
-@overload
-def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
-def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array | _T:
-    """Send the value of the source to the destination for each pair (source, destination).
-
-    An index that is not a destination gets zeros.  Several axes are named in the order of the mesh,
-    in which their indices count, and `vmap` maps over one axis only.  Raises ArgumentError for axes
-    in another order, for an index out of range, and if two pairs have the same source or the same
-    destination.
-
-    >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))
-    Array([6, 5], dtype=int32)
-    """
-    names, sizes = axis_sizes("ppermute", axis_name)
-    _check_order(names)
-    size = math.prod(sizes)
-    pairs = _pairs(perm)
-    along = f"ppermute along {', '.join(map(repr, names))} needs pairs (source, destination)"
-    for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
-        for i in ends:
-            if not 0 <= i < size:
-                raise ArgumentError(
-                    f"{along} of indices from 0 to {size - 1}, and got the {kind} {i} in "
-                    f"{perm!r:.80}{source.current_location().place()}"
-                )
-        repeated = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
-        if repeated:
-            raise ArgumentError(
-                f"ppermute sources and destinations must be unique, got {pairs}: {along} in which "
-                f"each index is a {kind} at most once, and got {repeated[0]} twice"
-                f"{source.current_location().place()}"
-            )
-    return _map(
-        "ppermute",
-        lambda v: ppermute_p.bind(cast_varying(v, names), axis_name=names, perm=pairs),
-        x,
-    )
-
-
-def _check_order(names: Sequence[Any]) -> None:
-    """Raise ArgumentError for axes in another order than that of the mesh.
-
-    JAX counts the indices in the order of the mesh up to 0.10, and refuses this from 0.12 on.
-    """
-    manual = trace.manual_axes()
-    order = manual[-1].mesh.axis_names if manual else [name for name, _ in trace.axes()]
-    mesh_order = tuple([n for n in order if n in names])
-    if len(mesh_order) == len(names) and mesh_order != tuple(names):
-        raise ArgumentError(
-            "ppermute numbers the indices along axes in the order of the mesh, and got the axes "
-            f"{', '.join(map(repr, names))}{source.current_location().place()}",
-            hint=f"name them in the order {mesh_order}, and number the pairs in this order",
-        )
-
-
-def _pairs(perm: Any) -> tuple[tuple[int, int], ...]:
-    try:
-        return tuple([(operator.index(s), operator.index(d)) for s, d in perm])
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"ppermute needs pairs (source, destination) of ints, and got {perm!r:.80}"
-        ) from None
-
-
-@overload
-def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: ...
-@overload
-def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
-def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
-    """Return to index i the value of index `perm[i]`; raise ArgumentError for no permutation.
-
-    >>> vmap(lambda x: pshuffle(x, "i", [1, 2, 0]), axis_name="i")(array([5, 6, 7]))
-    Array([6, 7, 5], dtype=int32)
-    """
-    size = math.prod(axis_sizes("pshuffle", axis_name)[1])
-    sources = as_tuple(perm, "the permutation of pshuffle")
-    if len(sources) != size or any(i not in sources for i in range(size)):
-        raise ArgumentError(
-            f"`perm` does not represent a permutation: {perm!r}: pshuffle needs one of 0 to "
-            f"{size - 1}"
-        )
-    return ppermute(x, axis_name, list(zip(sources, range(size), strict=True)))
-
-
-@overload
-def pswapaxes(
-    x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
-) -> Array: ...
-@overload
-def pswapaxes(x: _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> _T: ...
-def pswapaxes(
-    x: ArrayLike | _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
-) -> Array | _T:
-    """Exchange the mapped axis with the axis `axis` of each value, of the same length.
-
-    >>> vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(array([[1, 2], [3, 4]]))
-    Array([[1, 3],
-           [2, 4]], dtype=int32)
-    """
-    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
-
-
-@overload
-def all_to_all(
-    x: ArrayLike,
-    axis_name: AxisName,
-    split_axis: int,
-    concat_axis: int,
-    *,
-    axis_index_groups: Groups = None,
-    tiled: bool = False,
-) -> Array: ...
-@overload
-def all_to_all(
-    x: _T,
-    axis_name: AxisName,
-    split_axis: int,
-    concat_axis: int,
-    *,
-    axis_index_groups: Groups = None,
-    tiled: bool = False,
-) -> _T: ...
-def all_to_all(
-    x: ArrayLike | _T,
-    axis_name: AxisName,
-    split_axis: int,
-    concat_axis: int,
-    *,
-    axis_index_groups: Groups = None,
-    tiled: bool = False,
-) -> Array | _T:
-    """Return to index i part i along `split_axis` of every value, joined along `concat_axis`.
-
-    `split_axis` is as long as the mapped axis, and the result lacks it: the parts are stacked on a
-    new axis `concat_axis`.  With `tiled`, its length is a multiple, and both axes remain.  Several
-    names are one axis, the first of which varies most slowly.  Raises ShapeError for another
-    length, and ArgumentError for groups of the indices of several axes.
-
-    >>> vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(array([[1, 2], [3, 4]]))
-    Array([[1, 3],
-           [2, 4]], dtype=int32)
-    """
-    tiled = _flag("all_to_all", tiled)
-    names, sizes = axis_sizes("all_to_all", axis_name)
-    if len(names) != 1:
-        if axis_index_groups is not None:
-            raise ArgumentError(
-                f"all_to_all takes groups along one axis, and got the names {names}"
-            )
-        return _map(
-            "all_to_all", lambda v: _exchange(v, names, sizes, split_axis, concat_axis, tiled), x
-        )
-    name, axis_size = names[0], sizes[0]
-    groups = _groups("all_to_all", axis_index_groups, axis_size)
-    size = axis_size if groups is None else len(groups[0])
-
-    def leaf(v: Any) -> Any:
-        rank = get_aval(v).ndim
-        split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
-        _check_length("all_to_all", get_aval(v).shape[split], split, size, tiled)
-        has_separate_axes = not tiled and split != concat
-        if has_separate_axes:  # concat_axis does not count the split axis
-            concat += split < concat
-            split += concat <= split
-            v = expand_dims(v, (concat,))
-        v = _swapped(v, name, size, split, concat, groups, tiled)
-        return squeeze(v, (split,)) if has_separate_axes else v
-
-    return _map("all_to_all", leaf, x)
-
-
-def _swapped(
-    v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None, tiled: bool = False
-) -> Any:
-    """Apply `all_to_all` to one value along one axis."""
-    return all_to_all_p.bind(
-        cast_varying(v, [name]),
-        axis_index_groups=groups,
-        axis_name=name,
-        axis_size=size,
-        concat_axis=concat,
-        split_axis=split,
-        tiled=tiled,
-    )
-
-
-def _exchange(
-    v: Any,
-    names: Sequence[Any],
-    sizes: Sequence[int],
-    split_axis: int,
-    concat_axis: int,
-    tiled: bool,
-) -> Any:
-    """Apply `all_to_all` to one value along several axes: their indices are axes of the parts."""
-    shape, count, device_count = get_aval(v).shape, len(names), math.prod(sizes)
-    split, concat = canonical_axis(split_axis, len(shape)), canonical_axis(concat_axis, len(shape))
-    _check_length("all_to_all", shape[split], split, device_count, tiled)
-    split_shape = (*shape[:split], *sizes, shape[split] // device_count, *shape[split + 1 :])
-    v = op.reshape(v, dimensions=None, new_sizes=split_shape)
-    for axis, (name, size) in enumerate(zip(names, sizes, strict=True), split):
-        v = _swapped(v, name, size, axis, axis)
-    sources = range(split, split + count)
-    own = [i for i in range(len(split_shape)) if i not in sources and (tiled or i != split + count)]
-    order = (*own[:concat], *sources, *own[concat:])
-    if not tiled:  # the axis of length one that remains of `split_axis`
-        order = (*order, split + count)
-    v = op.transpose(v, permutation=order)
-    remaining_shape = [split_shape[i] for i in own]
-    joined = [device_count * remaining_shape[concat]] if tiled else [device_count]
-    after = remaining_shape[concat + 1 :] if tiled else remaining_shape[concat:]
-    return op.reshape(v, dimensions=None, new_sizes=(*remaining_shape[:concat], *joined, *after))
