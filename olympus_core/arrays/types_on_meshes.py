@@ -1,7 +1,7 @@
 """The shardings in types, and the types of arrays on meshes of `Auto` axes, as users see them.
 
-Programs do not depend on a mesh of `Auto` axes: in them, and in all caches, the types are without
-it.
+Programs do not depend on a mesh of `Auto` axes, and their types are without it. A function may see
+it while it is traced: the key of a trace has it beside the types.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
+
+import numpy as np
 
 from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base import dtypes
@@ -88,6 +90,8 @@ class TypeOnMesh(ShapedArray):
 
 #: the classes of arguments that have a place
 _PLACED = DeviceArray, ShapeDtypeStruct
+#: the classes of most arguments without a mesh
+_UNPLACED = frozenset([DeviceArray, np.ndarray, float, int])
 _types: dict[tuple[ShapedArray, AbstractMesh], TypeOnMesh] = {}
 
 
@@ -124,20 +128,29 @@ def array_mesh(x: Any) -> AbstractMesh | None:
     return None if aval.explicit is None else aval.explicit.mesh
 
 
-def on_argument_mesh(arguments: Sequence[Any]) -> AbstractContextManager[None]:
-    """Within the context, types that users see are on the mesh of the arguments of a function.
+def argument_mesh(arguments: Sequence[Any]) -> AbstractMesh | None:
+    """Return the mesh of `Auto` axes of the arguments of a function, arrays or descriptions.
 
-    This is for arguments on one mesh of `Auto` axes, arrays or descriptions; for others nothing
-    changes.
+    None if they are on no mesh, on several, or on one with explicit axes. A function that is traced
+    sees it in the types of values, so that another one needs another trace.
     """
-    meshes = set[AbstractMesh]()
+    found: AbstractMesh | None = None
     for x in arguments:
-        sharding = getattr(x, "sharding", None) if isinstance(x, _PLACED) else None
-        if isinstance(sharding, NamedSharding):
-            meshes.add(sharding.mesh.abstract_mesh)
-    if len(meshes) != 1 or any(mesh.has_explicit_axes for mesh in meshes):
-        return contextlib.nullcontext()
-    return switched("argument_mesh", meshes.pop())
+        if x.__class__ in _UNPLACED or not isinstance(x, _PLACED):
+            continue
+        sharding = x.sharding
+        if sharding.__class__ is NamedSharding:
+            mesh = sharding.mesh.abstract_mesh
+            if mesh.has_explicit_axes or (found is not None and mesh != found):
+                return None
+            found = mesh
+    return found
+
+
+def on_argument_mesh(arguments: Sequence[Any]) -> AbstractContextManager[None]:
+    """Within the context, types that users see are on the mesh of the arguments of a function."""
+    mesh = argument_mesh(arguments)
+    return contextlib.nullcontext() if mesh is None else switched("argument_mesh", mesh)
 
 
 def check_meshes(name: str, arrays: Sequence[Any], context: Mesh | None) -> None:

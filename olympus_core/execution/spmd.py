@@ -290,9 +290,10 @@ class ShardedProgram:
             if order_of(ndim, own) != order_of(ndim, needed):
                 raise ShardingError(
                     "Computation was compiled for input layouts that disagree with the layouts of "
-                    f"arguments passed to it: argument {i + 1} with shape {x.aval.long_name()} has "
-                    f"{array_format(ndim, own).layout}, and the program needs "
-                    f"{array_format(ndim, needed).layout}",
+                    f"arguments passed to it. Here is the first of the mismatches:\n"
+                    f"Argument {i + 1} with shape {x.aval.long_name()}:\n"
+                    f"  Passed layout: {array_format(ndim, own).layout}\n"
+                    f"  Required layout: {array_format(ndim, needed).layout}",
                     hint="put it there with device_put and the format of compiled.input_formats",
                 )
 

@@ -53,7 +53,8 @@ def _difference(names: Sequence[str], key: Any, other: Any) -> tuple[int, int, s
     in_tree, avals, static, surroundings = key
     other_tree, other_avals, other_static, other_surroundings = other
     if surroundings != other_surroundings:
-        pairs = zip(SURROUNDINGS, surroundings, other_surroundings, strict=True)
+        named = ("argument_mesh", *SURROUNDINGS)
+        pairs = zip(named, surroundings, other_surroundings, strict=True)
         lines = [
             f"  * jax_{n} differs: now {new} and before {old}"
             for n, new, old in pairs

@@ -17,12 +17,13 @@ import numpy as np
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.arrays.mesh_context import NO_MESH, abstract_mesh, context_mesh
-from olympus_core.arrays.types_on_meshes import on_argument_mesh
+from olympus_core.arrays.types_on_meshes import argument_mesh, on_argument_mesh
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
 from olympus_core.base.errors import (
     DTypeError,
+    OptionError,
     RangeError,
     ShardingError,
     SignatureError,
@@ -30,7 +31,7 @@ from olympus_core.base.errors import (
     UsageError,
 )
 from olympus_core.base.permissions import check_tracing
-from olympus_core.base.source import function_name, look_like
+from olympus_core.base.source import current_location, function_name, look_like
 from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import (
     container_hint,
@@ -309,9 +310,17 @@ class StagedFunction(Generic[_P, _R]):
             static = exact(arguments.static) if arguments.static else ()
         except TypeError:
             raise self._unhashable(arguments.static) from None
-        return arguments.in_tree, arguments.avals, static, surroundings()
+        mesh = argument_mesh(arguments.leaves) if trace.at_base() else state.argument_mesh
+        return arguments.in_tree, arguments.avals, static, (mesh, *surroundings())
 
     def _call_for(self, arguments: Arguments) -> StagedCall:
+        if self.options.compiler_options and not trace.is_eager():
+            raise OptionError(
+                "`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                f"compiler_options={dict(self.options.compiler_options)} specified on a nested jit "
+                f"with name: {self.name}{current_location().place()}",
+                hint="pass them to the outermost jit, whose program the compiler gets",
+            )
         key = self._key(arguments)
         try:
             call = self._calls.get(key)

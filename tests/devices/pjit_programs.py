@@ -376,3 +376,15 @@ def typed(p: Any, arguments: list[Any]) -> list[str]:
 plain("types on the mesh of an argument", lambda p: typed(p, [
     put(p, "x"), p.m.ShapeDtypeStruct((8,), "float32", sharding=named(p, "y")), host(8)
 ]))  # fmt: skip
+
+
+def traces(p: Any) -> int:
+    """Return the number of traces of calls on no mesh and on one, repeated."""
+    seen: list[Any] = []
+    run = p.m.jit(lambda x: (seen.append(x), x * 2)[1])
+    for x in (host(8, 2), put(p, "x"), put(p, "y"), host(8, 2), put(p, "x")):
+        run(x)
+    return len(seen)
+
+
+plain("traces on meshes", traces)
