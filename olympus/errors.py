@@ -11,7 +11,7 @@ from olympus_core.base.errors import BackendError as BackendError
 from olympus_core.base.errors import CallbackError as CallbackError
 from olympus_core.base.errors import CheckError as CheckError
 from olympus_core.base.errors import CompileError as CompileError
-from olympus_core.base.errors import ConcretizationError as ConcretizationError
+from olympus_core.base.errors import ConcretizationTypeError as ConcretizationTypeError
 from olympus_core.base.errors import ConfigError as ConfigError
 from olympus_core.base.errors import DeletedArrayError as DeletedArrayError
 from olympus_core.base.errors import DeviceMemoryError as DeviceMemoryError
@@ -28,7 +28,6 @@ from olympus_core.base.errors import (
 from olympus_core.base.errors import IndexingError as IndexingError
 from olympus_core.base.errors import InternalError as InternalError
 from olympus_core.base.errors import KeyReuseError as KeyReuseError
-from olympus_core.base.errors import LeakedTracerError as LeakedTracerError
 from olympus_core.base.errors import LoweringError as LoweringError
 from olympus_core.base.errors import MachineError as MachineError
 from olympus_core.base.errors import MissingMeshError as MissingMeshError
@@ -58,6 +57,7 @@ from olympus_core.base.errors import TreeError as TreeError
 from olympus_core.base.errors import TypePromotionError as TypePromotionError
 from olympus_core.base.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.base.errors import UndefinedRuleError as UndefinedRuleError
+from olympus_core.base.errors import UnexpectedTracerError as UnexpectedTracerError
 from olympus_core.base.errors import UnknownNameError as UnknownNameError
 from olympus_core.base.errors import UnsupportedError as UnsupportedError
 from olympus_core.base.errors import UsageError as UsageError
@@ -66,9 +66,7 @@ from olympus_core.base.lazy_modules import why_absent as why_absent
 from olympus_core.base.torch_names import torch_remedy as torch_remedy
 from olympus_core.ir.conversions import size_remedy as size_remedy
 
-ConcretizationTypeError = ConcretizationError
 JAXIndexError = IndexingError
 JAXTypeError = TraceError
 JaxprTypeError = InternalError
 JaxRuntimeError = MachineError
-UnexpectedTracerError = LeakedTracerError

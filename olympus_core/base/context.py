@@ -399,7 +399,7 @@ def enable_checks(enable: bool = True) -> contextlib.AbstractContextManager[None
 
 
 def check_tracer_leaks(enable: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Within the context, raise LeakedTracerError if a traced value outlives its function.
+    """Within the context, raise UnexpectedTracerError if a traced value outlives its function.
 
     The check runs after each traced function, and is slow.
 
@@ -408,7 +408,7 @@ def check_tracer_leaks(enable: bool = True) -> contextlib.AbstractContextManager
     ...     jit(lambda x: leaked.append(x))(3.0)
     Traceback (most recent call last):
       ...
-    olympus.errors.LeakedTracerError: ...
+    olympus.errors.UnexpectedTracerError: ...
     """
     return switched("check_tracer_leaks", checked("check_tracer_leaks", enable))
 

@@ -25,7 +25,7 @@ __all__ = [
     "CallbackError",
     "CheckError",
     "CompileError",
-    "ConcretizationError",
+    "ConcretizationTypeError",
     "ConfigError",
     "DTypeError",
     "DeletedArrayError",
@@ -40,7 +40,6 @@ __all__ = [
     "IndexingError",
     "InternalError",
     "KeyReuseError",
-    "LeakedTracerError",
     "LoweringError",
     "MachineError",
     "MissingMeshError",
@@ -70,6 +69,7 @@ __all__ = [
     "TypePromotionError",
     "UnboundAxisError",
     "UndefinedRuleError",
+    "UnexpectedTracerError",
     "UnknownNameError",
     "UnsupportedError",
     "UsageError",
@@ -127,23 +127,35 @@ class TraceError(OlympusError):
         self.location = location
 
 
-class ConcretizationError(TraceError, TypeError):
+class ConcretizationTypeError(TraceError, TypeError):
     """Raised when Python needs the value of a traced array, which has none yet."""
 
 
-class TracerBoolConversionError(ConcretizationError, ValueError):
+def concrete_value_expected(
+    message: str, *, hint: str | None = None, location: str | None = None
+) -> ConcretizationTypeError:
+    """Return the error for a value that a function needs while it is traced, with JAX's term.
+
+    >>> str(concrete_value_expected("repeat needs a number")).partition(": ")[2]
+    'repeat needs a number'
+    """
+    term = "Abstract tracer value encountered where concrete value is expected"
+    return ConcretizationTypeError(f"{term}: {message}", hint=hint, location=location)
+
+
+class TracerBoolConversionError(ConcretizationTypeError, ValueError):
     """Raised when Python needs the truth value of a traced array, as `if` and `while` do."""
 
 
-class TracerIntegerConversionError(ConcretizationError):
+class TracerIntegerConversionError(ConcretizationTypeError):
     """Raised when Python needs a traced array as an integer, as `range` and lists do."""
 
 
-class TracerArrayConversionError(ConcretizationError):
+class TracerArrayConversionError(ConcretizationTypeError):
     """Raised when NumPy needs the values of a traced array."""
 
 
-class LeakedTracerError(TraceError, TypeError):
+class UnexpectedTracerError(TraceError, TypeError):
     """Raised when a traced value is used after the end of the transformation that created it."""
 
 

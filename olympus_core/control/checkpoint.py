@@ -15,7 +15,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
     ArgumentError,
-    ConcretizationError,
+    ConcretizationTypeError,
     TransformError,
     UnsupportedError,
     UsageError,
@@ -223,8 +223,8 @@ def checkpoint(
     `static_argnames`, are passed to `fun` unchanged: it may branch on their values.  It is traced
     for each combination of types, also if it is called with arrays that have values.
 
-    Raises ConcretizationError if `fun` branches on the value of another array, UnsupportedError for
-    `concrete`, an option that JAX has removed.
+    Raises ConcretizationTypeError if `fun` branches on the value of another array, UnsupportedError
+    for `concrete`, an option that JAX has removed.
 
     >>> grad(checkpoint(lambda x: sin(sin(x))))(1.0)
     Array(0.36003947, dtype=float32, weak_type=True)
@@ -279,7 +279,7 @@ def checkpoint(
         of = wrapped if function is wrapped and not present else traced
         try:
             body = stage_body(traced, in_tree, avals, _WHAT, of)
-        except ConcretizationError as e:
+        except ConcretizationTypeError as e:
             if _WHAT in str(e):  # and not of a function that it calls
                 e.args = (f"{e}; static_argnums of checkpoint passes arguments unchanged",)
             raise

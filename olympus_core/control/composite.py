@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ArgumentError, LeakedTracerError, TransformError
+from olympus_core.base.errors import ArgumentError, TransformError, UnexpectedTracerError
 from olympus_core.base.source import wraps
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
@@ -79,7 +79,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     """Return `decomposition` as one operation, which a compiler may replace by its own.
 
     The operation has the `name` and the `version`; the keyword arguments of its call are its
-    attributes, and None is no attribute. It has no derivative. Raises LeakedTracerError for a
+    attributes, and None is no attribute. It has no derivative. Raises UnexpectedTracerError for a
     traced attribute, and ArgumentError for one without a form in MLIR when it is lowered.
 
     >>> tangent = composite(lambda x: sin(x) / cos(x), name="my.tangent")
@@ -90,7 +90,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     @wraps(decomposition)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(v, Tracer) for v in kwargs.values()):
-            raise LeakedTracerError(
+            raise UnexpectedTracerError(
                 "found a traced array (a Tracer) as an attribute in the decomposition for the "
                 f"composite op '{name}'",
                 hint="pass the array to the composite by position",
@@ -101,7 +101,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         body = stage_body(bound, in_tree, [get_aval(x) for x in leaves], what)
         traced = [c for c in body.consts if isinstance(c, Tracer)]
         if traced:
-            raise LeakedTracerError(
+            raise UnexpectedTracerError(
                 "found a traced array (a Tracer) as a constant in the decomposition for the "
                 f"composite op '{name}': it is {traced[0].origin()}",
                 hint="pass the array to the composite by position",

@@ -20,11 +20,11 @@ from olympus_core.base.context import state
 from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import (
     ArgumentError,
-    LeakedTracerError,
     LoweringError,
     ShardingError,
     SignatureError,
     UndefinedRuleError,
+    UnexpectedTracerError,
     UnsupportedError,
 )
 from olympus_core.base.source import function_name, look_like
@@ -315,8 +315,8 @@ class custom_partitioning(WithSetters, Generic[_P, _R]):
     values first. The function has no derivative, and no rule of `vmap`, of its own.
 
     Raises UndefinedRuleError (an AttributeError) for a call without `def_partition`,
-    LeakedTracerError for a traced static argument or a traced value that the function closes over,
-    and SignatureError (a TypeError) for an argument that is by keyword only.
+    UnexpectedTracerError for a traced static argument or a traced value that the function closes
+    over, and SignatureError (a TypeError) for an argument that is by keyword only.
 
     >>> @custom_partitioning
     ... def double(x): return 2 * x
@@ -408,7 +408,7 @@ class custom_partitioning(WithSetters, Generic[_P, _R]):
             "static_argnums", self.fun, _positional(self.fun, args, kwargs), self.static_argnums
         )
         if any(isinstance(x, Tracer) for x in tree.leaves(static)):
-            raise LeakedTracerError(
+            raise UnexpectedTracerError(
                 "Found a JAX Tracer object passed as an argument to a custom_partitioning function "
                 "in a position indicated as static by static_argnums: static arguments of "
                 f"'{function_name(self.fun)}' are Python values"
@@ -434,7 +434,7 @@ class custom_partitioning(WithSetters, Generic[_P, _R]):
             program = stage(flat, [get_aval(x) for x in leaves], what=what)
         traced = next((c for c in program.consts if isinstance(c, Tracer)), None)
         if traced is not None:
-            raise LeakedTracerError(
+            raise UnexpectedTracerError(
                 f"{what}, closes over a traced array: it is {traced.origin()}",
                 hint="pass the array to the function as an argument",
             )

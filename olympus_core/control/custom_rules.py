@@ -17,11 +17,11 @@ from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.errors import (
-    ConcretizationError,
-    LeakedTracerError,
+    ConcretizationTypeError,
     SignatureError,
     TransformError,
     UndefinedRuleError,
+    UnexpectedTracerError,
 )
 from olympus_core.base.source import function_name, look_like, wraps
 from olympus_core.control.bodies import Body, stage_body
@@ -88,9 +88,9 @@ def bind_positions(
 
 
 def _check_closure(name: str, tangents: Sequence[Any]) -> None:
-    """Raise LeakedTracerError if a value that a function with a rule closes over has a tangent."""
+    """Raise UnexpectedTracerError if a function with a rule closes over a value with a tangent."""
     if any(t is not None for t in tangents):
-        raise LeakedTracerError(
+        raise UnexpectedTracerError(
             f"Encountered an unexpected tracer: '{name}' has a derivative rule of its own, and "
             "closes over a value that is being differentiated",
             hint="pass the value as an argument",
@@ -264,7 +264,7 @@ class FlatRule(Protocol):
 
 
 def _call_unstaged(
-    fun: Callable[..., Any], rule: Any, leaves: Sequence[Any], unstaged: ConcretizationError
+    fun: Callable[..., Any], rule: Any, leaves: Sequence[Any], unstaged: ConcretizationTypeError
 ) -> Any:
     """Return the result of a function with a rule, without staging it.
 
@@ -287,7 +287,7 @@ def _call(
     function: Callable[..., list[Any]],
     rule: FlatRule,
     args: Sequence[Any],
-    unstaged: ConcretizationError,
+    unstaged: ConcretizationTypeError,
 ) -> list[Any]:
     if isinstance(current, StagingTrace) and not _passes_on(current, args):
         raise unstaged
@@ -452,7 +452,7 @@ class CustomFunction(WithSetters, abc.ABC, Generic[_P, _R]):
             return written_result
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
-        except ConcretizationError as error:  # its control flow needs concrete values
+        except ConcretizationTypeError as error:  # its control flow needs concrete values
             unstaged_result: _R = _call_unstaged(fun, self._flat_rule(call, None), leaves, error)
             return unstaged_result
         outs = self._primitive.bind(

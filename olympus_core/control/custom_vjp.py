@@ -14,7 +14,12 @@ from olympus_core.arrays.device_array import as_device_array
 from olympus_core.base import dtypes, source, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError, UnsupportedError
+from olympus_core.base.errors import (
+    DTypeError,
+    TransformError,
+    UnexpectedTracerError,
+    UnsupportedError,
+)
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
@@ -478,14 +483,14 @@ class custom_vjp(CustomFunction[_P, _R]):
         return self.fwd is not None and self.bwd is not None
 
     def _with_static(self, positional: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments; raise LeakedTracerError for a tracer in `nondiff_argnums`.
+        """Return the arguments; raise UnexpectedTracerError for a tracer in `nondiff_argnums`.
 
         The rules have no trace that could take it.
         """
         for i in self.nondiff_argnums:
             for leaf in tree.leaves(positional[i]) if i < len(positional) else ():
                 if isinstance(leaf, Tracer):
-                    raise LeakedTracerError(
+                    raise UnexpectedTracerError(
                         "Found a JAX Tracer object passed as an argument to a custom_vjp function "
                         "in a position indicated by nondiff_argnums as non-differentiable: "
                         f"argument {i} of '{function_name(self.fun)}' is a "

@@ -19,7 +19,12 @@ from olympus_core.arrays.types_on_meshes import check_meshes
 from olympus_core.base import dtypes, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
-from olympus_core.base.errors import DeletedArrayError, LeakedTracerError, NaNError, ShardingError
+from olympus_core.base.errors import (
+    DeletedArrayError,
+    NaNError,
+    ShardingError,
+    UnexpectedTracerError,
+)
 from olympus_core.base.permissions import check_execution
 from olympus_core.execution import compilation
 from olympus_core.execution.result_shardings import (
@@ -341,7 +346,7 @@ class EagerTrace:
 
     def _put(self, primitive: Primitive, params: dict[str, Any], x: Any) -> DeviceArray:
         if isinstance(x, Tracer):
-            raise LeakedTracerError(
+            raise UnexpectedTracerError(
                 "Encountered an unexpected tracer: "
                 f"'{primitive.spoken(params)}' got an intermediate value with type "
                 f"{x.aval.long_name()} outside of the function it belongs to: it is {x.origin()}",

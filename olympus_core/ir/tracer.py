@@ -18,10 +18,11 @@ from olympus_core.base import source
 from olympus_core.base.avals import Shape, ShapedArray, register_aval
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import (
-    ConcretizationError,
+    ConcretizationTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    concrete_value_expected,
 )
 from olympus_core.ir.conversions import remedy
 from olympus_core.ir.primitive import op
@@ -439,7 +440,7 @@ class Tracer(Array):
         self,
         wanted: str,
         conversion: str,
-        kind: type[ConcretizationError] = ConcretizationError,
+        kind: type[ConcretizationTypeError] = ConcretizationTypeError,
     ) -> NoReturn:
         """Raise the error for a conversion, with the hint for the expression that needs it.
 
@@ -452,7 +453,7 @@ class Tracer(Array):
         self,
         wanted: str,
         hint: str,
-        kind: type[ConcretizationError] = ConcretizationError,
+        kind: type[ConcretizationTypeError] = ConcretizationTypeError,
         depth: int = 3,
     ) -> NoReturn:
         frame = source.user_frame(depth)
@@ -462,16 +463,12 @@ class Tracer(Array):
             place, line = str(position), f": {position.text()}" if position else ""
         where = f", at {place}{line}" if place else ""
         origin = self.origin().removesuffix(where)
-        term, request = wanted, ""
-        if kind is ConcretizationError:
-            term = "Abstract tracer value encountered where concrete value is expected:"
-            request = f": {wanted} was requested"
-        raise kind(
-            f"{term} traced array with shape {self.aval.long_name()}{request}{where}\n"
-            f"  the array is {origin}, and has no value while the function is traced",
-            hint=hint,
-            location=place,
-        )
+        array = f"traced array with shape {self.aval.long_name()}"
+        reason = f"  the array is {origin}, and has no value while the function is traced"
+        if kind is ConcretizationTypeError:
+            message = f"{array}: {wanted} was requested{where}\n{reason}"
+            raise concrete_value_expected(message, hint=hint, location=place)
+        raise kind(f"{wanted} {array}{where}\n{reason}", hint=hint, location=place)
 
     def __bool__(self) -> bool:
         if (value := self.known_value()) is not None:
@@ -531,13 +528,13 @@ class Tracer(Array):
         return self
 
     def item(self, *args: int) -> Any:
-        """Return the only element if it is known; raise ConcretizationError otherwise."""
+        """Return the only element if it is known; raise ConcretizationTypeError otherwise."""
         if (value := self.known_value()) is not None:
             return value.item(*args)
         self._convert("the Python value", "item")
 
     def tolist(self) -> Any:
-        """Raise ConcretizationError: a traced array has no value."""
+        """Raise ConcretizationTypeError: a traced array has no value."""
         self._convert("the Python value", "item")
 
     def __repr__(self) -> str:
@@ -556,7 +553,7 @@ def _concrete_method(name: str) -> Callable[..., NoReturn]:
         self._concrete(f"{called} {self.aval.long_name()}, and a concrete array", _DEVICES)
 
     method.__name__ = name
-    method.__doc__ = "Raise ConcretizationError: a traced array has no value."
+    method.__doc__ = "Raise ConcretizationTypeError: a traced array has no value."
     return method
 
 
@@ -565,7 +562,7 @@ def _concrete_property(name: str) -> property:
         called = f"The {name} property was called on traced array with shape"
         self._concrete(f"{called} {self.aval.long_name()}, and a concrete array", _DEVICES)
 
-    return property(get, doc="Raise ConcretizationError: a traced array has no value.")
+    return property(get, doc="Raise ConcretizationTypeError: a traced array has no value.")
 
 
 _DEVICES = "use the result of the program, which is on devices, outside of the traced function"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from olympus_core.base.avals import as_sequence
-from olympus_core.base.errors import ConcretizationError, ShapeError
+from olympus_core.base.errors import ConcretizationTypeError, ShapeError
 from olympus_core.base.source import wraps
 from olympus_core.ir.tracer import Array
 from olympus_core.primitives.shape import broadcast_in_dim_p
@@ -24,7 +24,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """
     try:
         index = operator.index(axis)
-    except ConcretizationError:
+    except ConcretizationTypeError:
         raise
     except TypeError:
         raise ShapeError(f"{what} must be an int, and is {axis!r}") from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from olympus_core.base import source
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ConcretizationError, DTypeError
+from olympus_core.base.errors import DTypeError, concrete_value_expected
 from olympus_core.ir.check import check as check_jaxpr
 from olympus_core.ir.olympuspr import (
     Atom,
@@ -142,13 +142,13 @@ def new_jaxpr_eqn(
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
     """Return `force(val)` for a value that is not traced.
 
-    Raises ConcretizationError, with `context` as its hint, for a traced value.
+    Raises ConcretizationTypeError, with `context` as its hint, for a traced value.
 
     >>> concrete_or_error(int, array(3))
     3
     """
     if isinstance(val, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"a traced array {val.aval.long_name()} has no value here: it is {val.origin()}",
             hint=context or None,
         )

@@ -9,7 +9,13 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval
-from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base.errors import (
+    ArgumentError,
+    ConcretizationTypeError,
+    DTypeError,
+    ShapeError,
+    concrete_value_expected,
+)
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -93,7 +99,7 @@ def _segment_function(
     segment_ids: the segment of each row, n integers in any order.  The result is an array
     [num_segments, ...] of data's dtype; a segment without rows has {empty}.  num_segments: by
     default one more than the largest id; it is required if the ids are traced
-    (ConcretizationError).  indices_are_sorted, unique_indices: promises about the ids.
+    (ConcretizationTypeError).  indices_are_sorted, unique_indices: promises about the ids.
     bucket_size: the number of rows that are reduced first, to reduce rounding errors; then the
     results of these buckets are reduced.  mode: the treatment of ids that are negative or too
     large (see GatherScatterMode); by default their rows are omitted.  out_sharding: the sharding
@@ -127,7 +133,7 @@ def _count(name: str, ids: Any, num_segments: int | None) -> int:
     if num_segments is not None:
         return _number(name, "num_segments", num_segments, 0)
     if isinstance(ids, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"{name} cannot know the shape of its result: segment_ids is {ids.origin()}",
             hint="pass num_segments, one more than the largest id",
         )
@@ -140,7 +146,7 @@ def _number(name: str, option: str, value: Any, least: int) -> int:
     number: int | None
     try:
         number = dimension(value)
-    except ConcretizationError:
+    except ConcretizationTypeError:
         raise
     except TypeError:
         number = None

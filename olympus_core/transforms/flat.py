@@ -14,7 +14,7 @@ from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
 from olympus_core.base.context import state
-from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
+from olympus_core.base.errors import DTypeError, TransformError, UnexpectedTracerError
 from olympus_core.base.source import function_name, wraps
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
@@ -294,7 +294,7 @@ def refill(args: Sequence[Any], argnums: int | Sequence[int], values: Sequence[A
 
 
 def check_leaks(ended: Trace, what: str) -> None:
-    """Raise LeakedTracerError, if `check_tracer_leaks` is on, for a tracer of an ended trace.
+    """Raise UnexpectedTracerError, if `check_tracer_leaks` is on, for a tracer of an ended trace.
 
     The garbage collector finds the references to the tracers of a trace, so that tracing needs no
     record of them.
@@ -304,7 +304,7 @@ def check_leaks(ended: Trace, what: str) -> None:
     gc.collect()
     for x in gc.get_referrers(ended):
         if isinstance(x, Tracer):
-            raise LeakedTracerError(
+            raise UnexpectedTracerError(
                 f"Leaked trace: a traced array {x.aval.long_name()} is still referenced after "
                 f"{what} has ended. Leaked tracer(s): it is {x.origin()}",
                 hint="return values from the function instead of storing them",

@@ -20,11 +20,11 @@ from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
 from olympus_core.base.dimensions.expression import SymbolicDim, missing_constraint
 from olympus_core.base.errors import (
-    LeakedTracerError,
     OlympusError,
     ShapeError,
     ShardingError,
     TraceError,
+    UnexpectedTracerError,
 )
 from olympus_core.base.source import Source
 from olympus_core.ir import jaxpr_text as _jaxpr_text  # noqa: F401  (makes programs printable)
@@ -362,7 +362,7 @@ def _place() -> str | None:
 
 
 def _leaked(x: StagedTracer) -> OlympusError:
-    return LeakedTracerError(
+    return UnexpectedTracerError(
         "Encountered an unexpected tracer: an intermediate value with type "
         f"{x.aval.long_name()} was used after the function it belongs to had been traced: it is "
         f"{x.origin()}",

@@ -14,7 +14,7 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus import lax
-from olympus.errors import ConcretizationError, LeakedTracerError, NaNError
+from olympus.errors import ConcretizationTypeError, NaNError, UnexpectedTracerError
 
 XS = np.arange(4, dtype=np.float32)
 
@@ -181,7 +181,7 @@ def test_a_traced_value_stays_traced_at_compile_time():
         with olympus.ensure_compile_time_eval():
             return int(x + 1)
 
-    with pytest.raises(ConcretizationError, match="the result of 'add' in 'f'"):
+    with pytest.raises(ConcretizationTypeError, match="the result of 'add' in 'f'"):
         f(1)
 
 
@@ -220,7 +220,7 @@ def test_checking_leaks_finds_who_keeps_a_tracer(transform, what):
     with olympus.checking_leaks():
         try:
             transform(keep)(XS)
-        except LeakedTracerError as e:
+        except UnexpectedTracerError as e:
             message = str(e)
     assert "is still referenced after" in message and what in message
     assert "leaked.append(jnp.cos(x))  # the line that made it" in message

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError
+from olympus.errors import ConcretizationTypeError
 from olympus_core.execution import eager
 
 jnp = ox.numpy
@@ -57,7 +57,7 @@ def test_membership_is_that_of_a_list_of_numbers():
     x = jnp.arange(6.0)
     assert 5 in x and 7 not in x and jnp.float32(2) in x
     assert 1_999_999 in jnp.arange(2_000_000)
-    with pytest.raises(ConcretizationError, match="boolean conversion"):
+    with pytest.raises(ConcretizationTypeError, match="boolean conversion"):
         ox.jit(lambda y: 1 in y)(x)
     for matrix in (x.reshape(2, 3), jax.numpy.ones((2, 3))):
         with pytest.raises(ValueError, match="search array must be one-dimensional"):

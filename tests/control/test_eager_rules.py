@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus.errors import ConcretizationError, TransformError
+from olympus.errors import ConcretizationTypeError, TransformError
 
 BOTH = pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
 
@@ -66,9 +66,9 @@ def test_the_forward_rule_sees_values(ox):
 def test_a_trace_has_no_values(make):
     f = make(olympus)
     for staged in (olympus.jit(f), olympus.jit(olympus.grad(f))):
-        with pytest.raises(ConcretizationError, match="x > 0"):
+        with pytest.raises(ConcretizationTypeError, match="x > 0"):
             staged(2.0)
-    with pytest.raises(ConcretizationError, match="x > 0"):
+    with pytest.raises(ConcretizationTypeError, match="x > 0"):
         olympus.vmap(f)(olympus.numpy.ones(2))
 
 

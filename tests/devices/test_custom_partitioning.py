@@ -17,9 +17,9 @@ from olympus.errors import (
     ArgumentError,
     BackendError,
     CompileError,
-    LeakedTracerError,
     LoweringError,
     UndefinedRuleError,
+    UnexpectedTracerError,
     UsageError,
 )
 from olympus.experimental.custom_partitioning import custom_partitioning
@@ -238,7 +238,9 @@ def test_functions_without_a_definition_and_with_traced_values_are_refused() -> 
         g.partition = lambda *_: None
         return g(x)
 
-    with pytest.raises(LeakedTracerError, match="closes over a traced array: it is the argument"):
+    with pytest.raises(
+        UnexpectedTracerError, match="closes over a traced array: it is the argument"
+    ):
         olympus.jit(around)(host(2), 2.0)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus.errors import ConcretizationError, OlympusError
+from olympus.errors import ConcretizationTypeError, OlympusError
 from olympus_core.ir.conversions import MATH
 
 SIZE = "take the size from the shape of an array, such as x.shape[0], or make {} static: --static "
@@ -59,7 +59,7 @@ def test_the_names_of_the_users_own_functions_are_not_those_of_math():
     def exp(x):
         return float(x)
 
-    with pytest.raises(ConcretizationError) as caught:
+    with pytest.raises(ConcretizationTypeError) as caught:
         olympus.jit(lambda x: exp(x))(1.0)
     assert caught.value.hint.startswith("x.astype(float)")
 
@@ -73,7 +73,7 @@ def test_a_part_of_an_argument_does_not_become_static():
 def test_a_function_without_source_has_the_hint_of_the_conversion():
     scope: dict[str, object] = {}
     exec("import math\ndef f(x): return math.exp(x)", scope)
-    with pytest.raises(ConcretizationError) as caught:
+    with pytest.raises(ConcretizationTypeError) as caught:
         olympus.jit(scope["f"])(1.0)
     assert caught.value.hint.startswith("x.astype(float)")
 

@@ -152,7 +152,7 @@ def test_counts_and_bounds_of_ranges() -> None:
         for wrong in (np.array([3]), xp.asarray([3]), 3.0, -1):
             with pytest.raises(TypeError, match=r"number of samples"):
                 function(1, 2, wrong)
-        with pytest.raises(errors.ConcretizationError):
+        with pytest.raises(errors.ConcretizationTypeError):
             ox.jit(lambda n, function=function: function(1, 2, n))(3)
     for arguments in ((3j,), (0, 3, 1j), (np.complex64(3),)):
         with pytest.raises(TypeError, match="got complex numbers"):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus.errors import ArgumentError, ConcretizationTypeError, DTypeError, ShapeError
 from tests.library.oracle import check, row
 
 jnp = ox.numpy
@@ -267,7 +267,7 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
     (lambda: jnp.full((2,), jnp.arange(3)), ShapeError, "broadcast"),
     (lambda: jnp.linspace(0, 1, -1), ValueError, ">= 0"),
     (lambda: jnp.arange(0, 1, 0), ZeroDivisionError, "zero"),
-    (lambda: ox.jit(lambda n: jnp.arange(n))(3), ConcretizationError, "the argument 'n'"),
+    (lambda: ox.jit(lambda n: jnp.arange(n))(3), ConcretizationTypeError, "the argument 'n'"),
     (lambda: jnp.eye(-1), ShapeError, ">= 0"),
     (lambda: jnp.tril(jnp.ones(3)), ShapeError, "two or more dimensions"),
     (lambda: jnp.diag(jnp.ones((2, 2, 2))), ShapeError, "vector or a matrix"),

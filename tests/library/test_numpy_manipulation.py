@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError, DTypeError, IndexingError, ShapeError, TraceError
+from olympus.errors import (
+    ConcretizationTypeError,
+    DTypeError,
+    IndexingError,
+    ShapeError,
+    TraceError,
+)
 from tests.library.oracle import check, row
 
 jnp = ox.numpy
@@ -210,8 +216,8 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
     (lambda: jnp.where(X, 1), ValueError, "both x and y"),
     (lambda: jnp.where(X, X, X[:, :2]), ShapeError, "where"),
     (lambda: jnp.nonzero(3), ShapeError, "atleast_1d"),
-    (lambda: ox.jit(jnp.nonzero)(X), ConcretizationError, "pass|is not known while"),
-    (lambda: ox.jit(lambda r: jnp.repeat(X, r))(2), ConcretizationError, "the argument 'r'"),
+    (lambda: ox.jit(jnp.nonzero)(X), ConcretizationTypeError, "pass|is not known while"),
+    (lambda: ox.jit(lambda r: jnp.repeat(X, r))(2), ConcretizationTypeError, "the argument 'r'"),
     (lambda: jnp.choose(jnp.array([2]), [1, 2]), IndexingError, "not below 2"),
     (lambda: jnp.choose(jnp.array([0.5]), [1, 2]), DTypeError, "integers"),
     (lambda: jnp.put(X, 0, 1), ValueError, "inplace=False"),

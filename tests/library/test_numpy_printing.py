@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError
+from olympus.errors import ConcretizationTypeError
 
 jnp = ox.numpy
 
@@ -30,5 +30,5 @@ def test_arrays_are_printed_with_the_options_of_numpy() -> None:
         assert "..." in str(jnp.arange(100))
     finally:
         jnp.set_printoptions(threshold=before)
-    with pytest.raises(ConcretizationError):
+    with pytest.raises(ConcretizationTypeError):
         ox.jit(lambda x: jnp.array_str(x))(x)

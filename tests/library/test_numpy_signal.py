@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError, DTypeError, ShapeError
+from olympus.errors import ConcretizationTypeError, DTypeError, ShapeError
 from tests.library.oracle import check, row
 
 jnp = ox.numpy
@@ -147,7 +147,7 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
     (lambda: jnp.interp(X, X, X[:2]), ShapeError, "two vectors"),
     (lambda: jnp.interp(X, X, X, left="nearest"), ValueError, "'extrapolate'"),
     (lambda: jnp.bincount(X), DTypeError, "integers"),
-    (lambda: ox.jit(jnp.bincount)(N), ConcretizationError, "shape of its result"),
+    (lambda: ox.jit(jnp.bincount)(N), ConcretizationTypeError, "shape of its result"),
     (lambda: jnp.digitize(X, 1.0), ShapeError, "vector of bins"),
     (lambda: jnp.histogram(X, "auto"), ValueError, "'auto'"),
     (lambda: jnp.histogram(X, 1.5), DTypeError, "an integer number of bins, and got 1.5"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError
+from olympus.errors import ConcretizationTypeError
 from tests.library.oracle import check, row
 
 jnp = ox.numpy
@@ -63,5 +63,7 @@ def test_isin(jit: bool) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_compiled_program_needs_the_size_of_a_set(name: str) -> None:
-    with pytest.raises(ConcretizationError, match=r"needs (its|a) size|elements .* is not known"):
+    with pytest.raises(
+        ConcretizationTypeError, match=r"needs (its|a) size|elements .* is not known"
+    ):
         ox.jit(getattr(jnp, name))(A, B)

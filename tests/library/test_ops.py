@@ -13,7 +13,7 @@ import olympus.numpy as jnp
 from olympus import ops
 from olympus.errors import (
     ArgumentError,
-    ConcretizationError,
+    ConcretizationTypeError,
     DTypeError,
     ShapeError,
     TransformError,
@@ -99,10 +99,10 @@ def test_the_default_number_of_segments_is_that_of_the_ids(name: str) -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     total: Any = ops.segment_sum
-    with pytest.raises(ConcretizationError, match="cannot know the shape") as error:
+    with pytest.raises(ConcretizationTypeError, match="cannot know the shape") as error:
         olympus.jit(total)(DATA, IDS)
     assert "pass num_segments" in (error.value.hint or "")
-    with pytest.raises(ConcretizationError, match="'num_segments'"):
+    with pytest.raises(ConcretizationTypeError, match="'num_segments'"):
         olympus.jit(total)(DATA, IDS, 3)
     with pytest.raises(ShapeError, match="one for each row of data"):
         total(DATA, IDS[:3], 3)

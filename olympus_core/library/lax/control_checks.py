@@ -9,10 +9,11 @@ from typing import Any
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import Shape, ShapedArray, dimension, get_aval
 from olympus_core.base.errors import (
-    ConcretizationError,
+    ConcretizationTypeError,
     DTypeError,
     ShapeError,
     TransformError,
+    concrete_value_expected,
 )
 from olympus_core.base.source import function_name
 from olympus_core.base.tree_differences import lines, listed
@@ -148,13 +149,12 @@ def _lengths_text(xs_tree: tree.PyTreeDef, shapes: Sequence[Shape]) -> str:
 
 
 def _length(length: Any) -> Any:
-    """Return the `length` of a scan as an int; raise ConcretizationError for a traced one."""
+    """Return the `length` of a scan as an int; raise ConcretizationTypeError for a traced one."""
     try:
         return dimension(length)
-    except ConcretizationError as error:
-        raise ConcretizationError(
-            "Abstract tracer value encountered where concrete value is expected: the `length` "
-            f"argument to `scan` expects a concrete `int` value. {error}",
+    except ConcretizationTypeError as error:
+        raise concrete_value_expected(
+            f"the `length` argument to `scan` expects a concrete `int` value. {error}",
             hint=error.hint,
             location=error.location,
         ) from None

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_core.base import tree
 from olympus_core.base.context import state
-from olympus_core.base.errors import ConcretizationError
+from olympus_core.base.errors import ConcretizationTypeError
 from olympus_core.ir.tracer import Tracer
 from olympus_core.library.lax.slicing import dynamic_index_in_dim
 from olympus_core.library.promotion import promote_dtypes
@@ -38,7 +38,7 @@ def repeat(
     try:
         while cond_fun(value):
             value = body_fun(value)
-    except ConcretizationError:
+    except ConcretizationTypeError:
         return False, start
     return True, value
 

@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
-from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, concrete_value_expected
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -99,7 +99,7 @@ def _trimmed(name: str, p: Any, trim: bool) -> Array:
     if not trim:
         return x
     if isinstance(x, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"{name} cannot trim zeros while tracing: the coefficients are {x.origin()}",
             hint="leave trim_leading_zeros False",
         )
@@ -388,8 +388,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     strip_zeros: remove leading and trailing zeros first, which needs values: under a trace it must
     be False, and a leading coefficient of 0 gives nan.
 
-    Raises ShapeError for an array that is not a vector, ConcretizationError for a traced one with
-    `strip_zeros`.
+    Raises ShapeError for an array that is not a vector, ConcretizationTypeError for a traced one
+    with `strip_zeros`.
 
     >>> roots(array([1.0, -3.0, 2.0]))
     Array([2.+0.j, 1.+0.j], dtype=complex64)
@@ -401,7 +401,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if not strip_zeros:
         return _roots(p)
     if isinstance(p, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"roots cannot strip zeros while tracing: the coefficients are {p.origin()}",
             hint="pass strip_zeros=False",
         )

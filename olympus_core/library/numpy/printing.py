@@ -24,7 +24,7 @@ def array_repr(
     precision: the number of digits after the point; suppress_small: print numbers too small for
     these digits as 0.  The defaults are those of `printoptions`.
 
-    Raises DTypeError for a value that is not an array, ConcretizationError for a traced array.
+    Raises DTypeError for a value that is not an array, ConcretizationTypeError for a traced array.
 
     >>> array_repr(array([1.0, 1e-9]), precision=3, suppress_small=True)
     'Array([1., 0.], dtype=float32)'

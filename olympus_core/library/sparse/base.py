@@ -13,9 +13,9 @@ from olympus_core.base import tree
 from olympus_core.base.avals import as_sequence, shape_of
 from olympus_core.base.errors import (
     ArgumentError,
-    ConcretizationError,
     OlympusWarning,
     UnsupportedError,
+    concrete_value_expected,
 )
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.library.numpy.creation.array import asarray
@@ -108,7 +108,9 @@ def shape_tuple(shape: Any) -> tuple[int, ...]:
 def stored_elements(mat: Any, n_batch: int = 0, n_dense: int = 0) -> int:
     """Return the most elements other than 0 of a batch; raise an error for a traced array."""
     if isinstance(mat, Tracer):
-        raise ConcretizationError("the number of elements of a traced array is not known: pass nse")
+        raise concrete_value_expected(
+            "the number of elements of a traced array is not known: pass nse"
+        )
     values = np.asarray(mat) != 0
     values = values.any(tuple(range(values.ndim - n_dense, values.ndim)))
     counts = values.sum(tuple(range(n_batch, values.ndim)))

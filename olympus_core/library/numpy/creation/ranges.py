@@ -16,7 +16,13 @@ from olympus_core.base.avals import shape_of
 from olympus_core.base.context import switched
 from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base.errors import (
+    ArgumentError,
+    ConcretizationTypeError,
+    DTypeError,
+    ShapeError,
+    concrete_value_expected,
+)
 from olympus_core.ir.conversions import size_remedy
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -48,7 +54,7 @@ def arange(
 ) -> Array:
     """Return the numbers `start`, `start + step`, ... below `stop`; one argument is the stop.
 
-    The arguments must be known while tracing (ConcretizationError otherwise), because they
+    The arguments must be known while tracing (ConcretizationTypeError otherwise), because they
     determine the shape.  Raises ZeroDivisionError for a step of 0, and DTypeError for complex
     numbers, which have no order.
 
@@ -61,9 +67,8 @@ def arange(
         if x is None:
             continue
         if isinstance(x, Tracer):
-            raise ConcretizationError(
-                "Abstract tracer value encountered where concrete value is expected: it arose in "
-                f"the jnp.arange argument '{name}', which is {x.origin()}",
+            raise concrete_value_expected(
+                f"it arose in the jnp.arange argument '{name}', which is {x.origin()}",
                 hint=f"{size_remedy(x.argument())}; or use a mask",
             )
         if shape_of(x):
@@ -89,7 +94,7 @@ def arange(
 def _symbolic_count(first: Any, last: Any, by: Any) -> Any:
     """Return the number of steps of a range with symbolic bounds."""
     if not all(is_symbolic_dim(x) or isinstance(x, int) for x in (first, last, by)):
-        raise ConcretizationError(
+        raise ArgumentError(
             "arange needs ints or symbolic dimensions as bounds if one is symbolic, and got "
             f"{first}, {last} and {by}"
         )
@@ -194,13 +199,13 @@ def sample_count(name: str, num: Any) -> int:
     """Return the number of samples, an argument of the function `name`, as a Python int.
 
     It may be an array without dimensions.  Raises ArgumentError for another value and for a
-    negative one, ConcretizationError for a traced array.
+    negative one, ConcretizationTypeError for a traced array.
     """
     if is_symbolic_dim(num):
         return num  # type: ignore[no-any-return]
     try:
         count = operator.index(num)
-    except ConcretizationError:
+    except ConcretizationTypeError:
         raise
     except TypeError:
         raise ArgumentError(

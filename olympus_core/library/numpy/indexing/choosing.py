@@ -10,9 +10,9 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.errors import (
     ArgumentError,
-    ConcretizationError,
     DTypeError,
     ShapeError,
+    concrete_value_expected,
 )
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
@@ -61,7 +61,7 @@ def choose(a: ArrayLike, choices: ArraysOrKeys, out: None = None, mode: str = "r
 
     `choices` is a sequence of arrays, or the rows of one array, which broadcast with `a`.  Numbers
     out of range are clamped for `mode` "clip", wrapped around for "wrap", and raise for "raise"
-    (IndexingError; ConcretizationError under a trace).
+    (IndexingError; ConcretizationTypeError under a trace).
 
     >>> choose(asarray([1, 0]), [asarray([1, 2]), asarray([3, 4])])
     Array([3, 2], dtype=int32)
@@ -86,7 +86,7 @@ def choose(a: ArrayLike, choices: ArraysOrKeys, out: None = None, mode: str = "r
 
 def _check_range(index: Any, count: int) -> None:
     if isinstance(index, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"choose cannot check, while tracing, that each number is below {count}",
             hint="pass mode='clip' or mode='wrap'",
         )

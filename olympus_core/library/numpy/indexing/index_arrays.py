@@ -11,7 +11,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import as_sequence, dimension, get_aval, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim, max_dim
-from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, concrete_value_expected
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.library.numpy.creation.array import asarray
@@ -182,7 +182,7 @@ def ravel_multi_index(
     """Return the position in the flattened array of elements with an index along each axis.
 
     Indices out of bounds are clamped for `mode` "clip", wrapped around for "wrap", and raise for
-    "raise" (ArgumentError; ConcretizationError under a trace).
+    "raise" (ArgumentError; ConcretizationTypeError under a trace).
 
     >>> ravel_multi_index((asarray([1]), asarray([2])), (2, 3))
     Array([5], dtype=int32)
@@ -219,7 +219,7 @@ def _bounded(index: Any, length: int, mode: str) -> Any:
     if mode != "raise":
         raise ArgumentError(f"ravel_multi_index takes mode 'raise', 'wrap' or 'clip', not {mode!r}")
     if isinstance(index, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"ravel_multi_index cannot check an index while tracing: it is {index.origin()}",
             hint="pass mode='clip' or mode='wrap'",
         )

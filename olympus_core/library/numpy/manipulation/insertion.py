@@ -9,7 +9,11 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.dimensions.expression import is_symbolic_dim, symbolic_slice
-from olympus_core.base.errors import ConcretizationError, IndexingError
+from olympus_core.base.errors import (
+    InconclusiveDimensionOperation,
+    IndexingError,
+    concrete_value_expected,
+)
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axis
@@ -42,8 +46,8 @@ def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
 def _distinct(obj: Any, length: Any) -> Array:
     """Return different indices of an axis of symbolic length, of a slice or of known indices.
 
-    Raises InconclusiveDimensionOperation if the length may be too small for them, and
-    ConcretizationError if two may be equal.
+    Raises InconclusiveDimensionOperation if the length may be too small for them, or if two may
+    be equal.
     """
     if isinstance(obj, slice):
         start, count, step = symbolic_slice(obj, length)
@@ -51,11 +55,11 @@ def _distinct(obj: Any, length: Any) -> Array:
         return indices
     index = np.unique(np.asarray(obj))
     if index.dtype.kind not in "iu":
-        raise ConcretizationError(
+        raise InconclusiveDimensionOperation(
             f"delete needs integers along an axis of the symbolic length {length}, not {index}"
         )
     if index.size and index[0] < 0 <= index[-1]:
-        raise ConcretizationError(
+        raise InconclusiveDimensionOperation(
             f"delete cannot know if two of the indices {index} are equal: the length of the axis "
             f"is the symbolic {length}",
             hint="count all of them from the start, or all from the end",
@@ -76,7 +80,7 @@ def delete(
     """Return the array without the elements at an index, indices, or a slice along an axis.
 
     With axis None the array is flattened.  Traced indices need `assume_unique_indices=True`
-    (ConcretizationError), because the number of remaining elements depends on it.
+    (ConcretizationTypeError), because the number of remaining elements depends on it.
 
     >>> delete(asarray([1, 2, 3]), 1)
     Array([1, 3], dtype=int32)
@@ -100,7 +104,7 @@ def delete(
         keep = np.delete(np.arange(length, dtype=_INT32), index if index.size else [])
         return getitem(a, (*here, keep))
     if obj.shape and not assume_unique_indices:
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"delete cannot know the number of remaining elements: the indices are {obj.origin()}",
             hint="pass assume_unique_indices=True if no index occurs twice",
         )

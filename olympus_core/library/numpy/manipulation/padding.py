@@ -15,9 +15,10 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval, shape_of
 from olympus_core.base.errors import (
     ArgumentError,
-    ConcretizationError,
+    ConcretizationTypeError,
     ShapeError,
     UnsupportedError,
+    concrete_value_expected,
 )
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, NestedArrayLike
@@ -186,7 +187,7 @@ def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
         pairs = _sides("a pair of widths", pad_width, ndim)
         widths = tuple((dimension(b), dimension(a)) for b, a in pairs)
     except TypeError as e:
-        if isinstance(e, (ShapeError, ConcretizationError)):
+        if isinstance(e, (ShapeError, ConcretizationTypeError)):
             raise
         raise ShapeError(f"pad needs integers as widths, and got {pad_width!r:.80}") from None
     if any(n < 0 for pair in widths for n in pair):
@@ -289,13 +290,13 @@ def trim_zeros(
 ) -> Array:
     """Return the array without the zeros at the start ("f") and end ("b") of its axes.
 
-    The length depends on the values: raises ConcretizationError under a trace.
+    The length depends on the values: raises ConcretizationTypeError under a trace.
 
     >>> trim_zeros(asarray([0, 1, 2, 0]))
     Array([1, 2], dtype=int32)
     """
     if isinstance(filt, Tracer):
-        raise ConcretizationError(
+        raise concrete_value_expected(
             f"trim_zeros cannot know the shape of its result: the array is {filt.origin()}",
             hint="trim before tracing, or mask the zeros with where",
         )

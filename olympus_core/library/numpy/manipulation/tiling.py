@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus_core.base.avals import canonical_shape, get_aval, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim
-from olympus_core.base.errors import ConcretizationError, ShapeError, ShardingTypeError
+from olympus_core.base.errors import ShapeError, ShardingTypeError, concrete_value_expected
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ShapeLike
@@ -61,8 +61,8 @@ def repeat(
     """Repeat each element along an axis (of the flattened array, for None).
 
     `repeats` is a number, or one for each element.  If it is traced, the length of the result must
-    be given as `total_repeat_length` (ConcretizationError otherwise): a longer result is truncated,
-    and a shorter one is filled by repeating the last element.
+    be given as `total_repeat_length` (ConcretizationTypeError otherwise): a longer result is
+    truncated, and a shorter one is filled by repeating the last element.
 
     Raises ShardingTypeError along an axis that a mesh splits, without an `out_sharding`.
 
@@ -91,7 +91,7 @@ def repeat(
             index = _fitted(index, total_repeat_length, length)
         return getitem(x, (slice(None),) * place + (index,))
     if total_repeat_length is None:
-        raise ConcretizationError(
+        raise concrete_value_expected(
             "When jit-compiling jnp.repeat, the total number of repeats must be static: `repeats` "
             f"is {_origin(repeats)}",
             hint="pass total_repeat_length=, or make `repeats` static",

@@ -12,10 +12,10 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval, shape_of
 from olympus_core.base.errors import (
-    ConcretizationError,
     DTypeError,
     ShapeError,
     UnsupportedError,
+    concrete_value_expected,
 )
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
@@ -51,9 +51,9 @@ def bincount(
     """Return the count of each of 0, 1, 2, ... in a vector, or the sum of their `weights`.
 
     The length is the greatest element plus 1, at least `minlength`; or, as a trace needs
-    (ConcretizationError), exactly `length`: greater elements are then ignored.  Negative elements
-    count as 0.  Raises DTypeError for values that are not integers, ShapeError for an array that is
-    not a vector.
+    (ConcretizationTypeError), exactly `length`: greater elements are then ignored.  Negative
+    elements count as 0.  Raises DTypeError for values that are not integers, ShapeError for an
+    array that is not a vector.
 
     >>> bincount(asarray([0, 2, 2]))
     Array([1, 0, 2], dtype=int32)
@@ -68,7 +68,7 @@ def bincount(
     least = operator.index(minlength)
     if length is None:
         if isinstance(x, Tracer):
-            raise ConcretizationError(
+            raise concrete_value_expected(
                 f"bincount cannot know the shape of its result: the array is {x.origin()}",
                 hint="pass length=, one more than the largest element",
             )

@@ -15,7 +15,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dimensions.shapes import symbolic_dim_bounds
-from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, concrete_value_expected
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import keep_dims, one_axis
@@ -116,8 +116,8 @@ def nonzero(
     """Return the indices of the nonzero elements: a vector for each axis.
 
     Under a trace their number must be given as `size`: further ones are ignored, and missing ones
-    are `fill_value` (0 by default; one for each axis if a tuple).  Raises ConcretizationError if it
-    is not given, ShapeError for an array without dimensions.
+    are `fill_value` (0 by default; one for each axis if a tuple).  Raises ConcretizationTypeError
+    if it is not given, ShapeError for an array without dimensions.
 
     >>> nonzero(asarray([0, 5, 6]))
     (Array([1, 2], dtype=int32),)
@@ -127,7 +127,7 @@ def nonzero(
         raise ShapeError("nonzero needs an array with dimensions: use atleast_1d")
     if size is None:
         if isinstance(a, Tracer):
-            raise ConcretizationError(
+            raise concrete_value_expected(
                 "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
                 f"within transformations: the number of nonzero elements of {aval.long_name()} is "
                 f"not known while tracing, and the array is {a.origin()}",

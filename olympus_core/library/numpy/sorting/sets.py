@@ -16,7 +16,7 @@ from olympus_core.arrays.device_array import array_to_numpy, put_array
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, shape_of
 from olympus_core.base.dimensions.expression import known_at_least
-from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError, concrete_value_expected
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axis
@@ -135,7 +135,7 @@ def unique(
     the number to return, which a trace needs; missing elements are `fill_value`, or the least
     element.  `sorted` has no effect: the result is always sorted.
 
-    Raises ConcretizationError for a traced array without a size.
+    Raises ConcretizationTypeError for a traced array without a size.
 
     >>> unique(array([3, 1, 3]))
     Array([1, 3], dtype=int32)
@@ -144,7 +144,7 @@ def unique(
     requested = (return_index, return_inverse, return_counts)
     if size is None:
         if isinstance(ar, Tracer):
-            raise ConcretizationError(
+            raise concrete_value_expected(
                 "The error arose for the first argument of jnp.unique(): the number of distinct "
                 f"elements of a traced array {aval.long_name()} is not known",
                 hint="pass size=n, the number of elements to return",
@@ -365,7 +365,7 @@ def _selected(name: str, mask: Any, size: int | None) -> tuple[Any, Any]:
     """Return (the first `size` positions where `mask` is True, a mask of the valid ones)."""
     if size is None:
         if isinstance(mask, Tracer):
-            raise ConcretizationError(
+            raise concrete_value_expected(
                 f"{name} needs a size for traced arrays, because the number of its elements is "
                 "not known",
                 hint="pass size=n, the number of elements to return",
@@ -392,7 +392,7 @@ def union1d(
     size: the number to return, which a trace needs; missing elements are `fill_value`, or the least
     element.
 
-    Raises ConcretizationError for traced arrays without a size.
+    Raises ConcretizationTypeError for traced arrays without a size.
 
     >>> union1d(array([3, 1]), array([1, 2]))
     Array([1, 2, 3], dtype=int32)
@@ -466,7 +466,7 @@ def intersect1d(
     in the one and in the other array, flattened; an array's length for a missing one.  size and
     fill_value as in `union1d`.
 
-    Raises ConcretizationError for traced arrays without a size.
+    Raises ConcretizationTypeError for traced arrays without a size.
 
     >>> intersect1d(array([5, 3, 9]), array([9, 7, 3]))
     Array([3, 9], dtype=int32)
@@ -503,7 +503,7 @@ def setdiff1d(
     assume_unique: `ar1` has no element twice; its order is kept.  size as in `union1d`; missing
     elements are `fill_value`, or 0.
 
-    Raises ConcretizationError for traced arrays without a size.
+    Raises ConcretizationTypeError for traced arrays without a size.
 
     >>> setdiff1d(array([5, 3, 9]), array([3, 7]))
     Array([5, 9], dtype=int32)
@@ -530,7 +530,7 @@ def setxor1d(
 
     assume_unique: neither array has an element twice.  size and fill_value as in `union1d`.
 
-    Raises ConcretizationError for traced arrays without a size.
+    Raises ConcretizationTypeError for traced arrays without a size.
 
     >>> setxor1d(array([5, 3, 9]), array([3, 7]))
     Array([5, 7, 9], dtype=int32)

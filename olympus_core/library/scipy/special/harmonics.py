@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval
-from olympus_core.base.errors import ConcretizationError, DTypeError, UnsupportedError
+from olympus_core.base.errors import DTypeError, UnsupportedError, concrete_value_expected
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
@@ -38,8 +38,8 @@ def sph_harm_y(
     polar angle, from 0 to pi.  phi: the azimuth.  n_max: the greatest degree, which is needed if
     `n` is traced.
 
-    Raises DTypeError for degrees or orders that are not integers, ConcretizationError for traced
-    degrees without `n_max`, and UnsupportedError for `diff_n`.
+    Raises DTypeError for degrees or orders that are not integers, ConcretizationTypeError for
+    traced degrees without `n_max`, and UnsupportedError for `diff_n`.
 
     >>> sph_harm_y(1, 0, 0.0, 0.0).real
     Array([0.48860252], dtype=float32)
@@ -52,7 +52,7 @@ def sph_harm_y(
             raise DTypeError(f"sph_harm_y needs integers n and m, and got {get_aval(x).dtype}")
     if n_max is None:
         if isinstance(n, Tracer):
-            raise ConcretizationError("sph_harm_y needs n_max if the degrees are traced")
+            raise concrete_value_expected("sph_harm_y needs n_max if the degrees are traced")
         n_max = int(np.max(np.asarray(n), initial=0))
     theta, phi = promote_inexact(theta, phi)
     result: Array = _harmonics(n, m, theta, phi, operator.index(n_max))
