@@ -88,18 +88,15 @@ def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def _bind_sizes(sizes: dict[str, int], core: Core, shape: Shape, what: str) -> None:
-    """Record the sizes of named dimensions; raise ShapeError if they are not equal."""
-    if len(shape) != len(core):
-        raise ShapeError(
-            f"vectorize: {what} needs the core dimensions ({','.join(core)}), and has the shape "
-            f"{shape}"
-        )
+    """Record the sizes of named dimensions; raise ShapeError if they are not equal.
+
+    `what` is the argument or result, and the function, for the error.
+    """
     for name, size in zip(core, shape, strict=True):
         known = sizes.setdefault(name, int(name) if name.isdigit() else size)
         if known != size:
             raise ShapeError(
-                f"vectorize: the dimension {name!r} of {what} has the size {size}, and elsewhere "
-                f"{known}"
+                f"inconsistent size for core dimension {name!r}: {size} vs {known}, for {what}"
             )
 
 
@@ -129,6 +126,7 @@ def vectorize(
             f"vectorize needs positions >= 0 and names as excluded, and got {excluded!r}"
         )
     cores = None if signature is None else _parsed(signature)
+    context = f"on vectorized function with {excluded=} and {signature=}"  # JAX's words
 
     @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
@@ -148,46 +146,67 @@ def vectorize(
             return pyfunc(*every, **excluded_keywords, **named)
 
         call.__name__ = function_name(pyfunc)
-        return _applied(call, [*values, *(kwargs[k] for k in names)], cores)
+        return _applied(call, [*values, *(kwargs[k] for k in names)], cores, context)
 
     return vectorized
 
 
 def _applied(
-    call: Callable[..., Any], args: list[Any], cores: tuple[list[Core], list[Core]] | None
+    call: Callable[..., Any],
+    args: list[Any],
+    cores: tuple[list[Core], list[Core]] | None,
+    context: str,
 ) -> Any:
     check_arrays("vectorize", *[x for x in args if x.__class__ not in key_classes])
     arrays = [asarray(x) for x in args]
     ins = [()] * len(arrays) if cores is None else cores[0]
     if len(ins) != len(arrays):
         raise ArgumentError(
-            f"vectorize needs the {len(ins)} arguments of the signature, and got {len(arrays)}"
+            f"wrong number of positional arguments: expected {len(ins)}, got {len(arrays)} "
+            f"{context}"
         )
     sizes: dict[str, int] = {}
     loops: list[Shape] = []
     for i, (x, core) in enumerate(zip(arrays, ins, strict=True)):
-        split = max(0, x.ndim - len(core))
-        _bind_sizes(sizes, core, x.shape[split:], f"argument {i}")
+        if x.ndim < len(core):
+            raise ShapeError(
+                f"input with shape {x.shape} does not have enough dimensions for all core "
+                f"dimensions {core} {context}: it is argument {i}"
+            )
+        split = x.ndim - len(core)
+        _bind_sizes(sizes, core, x.shape[split:], f"argument {i} {context}")
         loops.append(x.shape[:split])
-    checked = call if cores is None else _checked(call, cores[1], sizes)
+    checked = call if cores is None else _checked(call, cores[1], sizes, context)
     return _mapped(checked, arrays, loops)
 
 
-def _checked(call: Callable[..., Any], outs: list[Core], sizes: dict[str, int]) -> Any:
+def _checked(
+    call: Callable[..., Any], outs: list[Core], sizes: dict[str, int], context: str
+) -> Any:
     """Return the function with a check of its results' shapes against the signature."""
 
     def checked(*args: Any) -> Any:
         returned = call(*args)
         results = returned if isinstance(returned, tuple) else (returned,)
+        if len(outs) > 1 and not isinstance(returned, tuple):
+            raise ArgumentError(
+                f"output must be a tuple when multiple outputs are expected, got: {returned!r}\n"
+                f"{context}"
+            )
         if isinstance(returned, list) or len(results) != len(outs):
             raise ArgumentError(
-                f"vectorize: the signature has {len(outs)} results, and {function_name(call)} "
-                f"returned {len(results)}"
+                f"wrong number of output arguments: expected {len(outs)}, got {len(results)} "
+                f"{context}"
             )
         known = dict(sizes)
         for i, (x, core) in enumerate(zip(results, outs, strict=True)):
             shape = tuple(x.shape) if hasattr(x, "shape") else shape_of(x)
-            _bind_sizes(known, core, shape, f"result {i}")
+            if len(shape) != len(core):
+                raise ShapeError(
+                    f"output shape {shape} does not match core dimensions {core} {context}: it is "
+                    f"result {i}"
+                )
+            _bind_sizes(known, core, shape, f"result {i} {context}")
         return returned
 
     return checked

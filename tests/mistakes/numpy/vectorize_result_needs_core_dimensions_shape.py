@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 jnp.vectorize(abs, signature="(m)->()")(X)
-# ShapeError: vectorize: result 0 needs the core dimensions (), and has the shape (4,)
+# ShapeError: output shape (4,) does not match core dimensions () on vectorized function with excluded=frozenset() and signature='(m)->()': it is result 0

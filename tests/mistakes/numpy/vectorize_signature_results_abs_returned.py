@@ -5,4 +5,5 @@ import olympus.numpy as jnp
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 jnp.vectorize(abs, signature="(m)->(),()")(X)
-# ArgumentError: vectorize: the signature has 2 results, and abs returned 1
+# ArgumentError: output must be a tuple when multiple outputs are expected, got: VmapTracer(aval=float32[4], batched=float32[3,4])
+# on vectorized function with excluded=frozenset() and signature='(m)->(),()'
