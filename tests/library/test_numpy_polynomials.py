@@ -56,6 +56,8 @@ def test_roots() -> None:
     check([
         *[row(f"{p}", lambda n, p: sorted_roots(n, p), p, rtol=1e-4, atol=1e-5)
           for p in ([1, -3, 2], [0, 0, 1, -3, 2, 0, 0], [1, 0, 1], [2, 1], [0, 0], [7], [1, 2, 3])],
+        *[row(f"{p}, not stripped", lambda n, p: n.roots(n.asarray(p), strip_zeros=False), p)
+          for p in ([0.0, 1, 2], [0.0, 0, 1, 2, 0], [0.0, 0], [0.0, 0, 0, 2])],
         row("ints", lambda n, p: sorted_roots(n, p), np.array([1, 0, -4]), rtol=1e-4, atol=1e-5),
     ], jit=False, jit_oracle=False)  # fmt: skip
     p = np.array([1.0, -6, 11, -6], "float32")

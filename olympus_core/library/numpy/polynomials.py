@@ -16,15 +16,17 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import fori_loop, scan
 from olympus_core.library.numpy.creation.array import asarray
-from olympus_core.library.numpy.creation.fills import ones, zeros
+from olympus_core.library.numpy.creation.fills import ones, ones_like, zeros
 from olympus_core.library.numpy.creation.matrices import diag, vander
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise.exponential import sqrt
 from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.rearranging import roll
 from olympus_core.library.numpy.manipulation.shapes import atleast_1d, broadcast_to
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.signal.convolution import convolve
 from olympus_core.library.numpy.sorting.searching import where
+from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import (
     broadcast_shapes,
@@ -386,7 +388,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial, complex, as the eigenvalues of its companion matrix.
 
     strip_zeros: remove leading and trailing zeros first, which needs values: under a trace it must
-    be False, and a leading coefficient of 0 gives nan.
+    be False, and the last roots are then nan, one for each leading coefficient of 0.
 
     Raises ShapeError for an array that is not a vector, ConcretizationTypeError for a traced one
     with `strip_zeros`.
@@ -399,7 +401,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if p.ndim != 1:
         raise ShapeError(f"roots needs a vector of coefficients, and got {p.aval.long_name()}")
     if not strip_zeros:
-        return _roots(p)
+        return _roots_and_nans(p)
     if isinstance(p, Tracer):
         raise concrete_value_expected(
             f"roots cannot strip zeros while tracing: the coefficients are {p.origin()}",
@@ -410,6 +412,16 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return zeros((0,), dtypes.to_complex(p.dtype))
     nonzero_roots = _roots(p[int(used[0]) : int(used[-1]) + 1])
     return concatenate([nonzero_roots, zeros((p.size - 1 - int(used[-1]),), nonzero_roots.dtype)])
+
+
+def _roots_and_nans(p: Any) -> Array:
+    """Return as many roots as the length allows: nan for each leading coefficient of 0."""
+    is_leading = (p != 0).cumsum() == 0
+    missing = is_leading.sum()
+    found = _roots(where(is_leading.all(), ones_like(p), roll(p, -missing)))
+    found = found[argsort(found == 0)]  # each leading zero became a trailing one: a root of 0
+    is_root = arange(found.size) < found.size - missing
+    return where(is_root, found, asarray(complex("nan+nanj"), found.dtype))
 
 
 def _roots(p: Any) -> Array:
