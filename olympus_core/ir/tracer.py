@@ -432,6 +432,10 @@ class Tracer(Array):
         """Return the name of the argument, if the value is one, or None."""
         return None
 
+    def dependence(self) -> str:
+        """Return the text with the arguments that the value depends on, for messages."""
+        return ""
+
     def known_value(self) -> np.ndarray[Any, Any] | None:
         """Return the value if it can be computed while the function is traced, or None."""
         return None
@@ -465,6 +469,7 @@ class Tracer(Array):
         origin = self.origin().removesuffix(where)
         array = f"traced array with shape {self.aval.long_name()}"
         reason = f"  the array is {origin}, and has no value while the function is traced"
+        reason += self.dependence()
         if kind is ConcretizationTypeError:
             message = f"{array}: {wanted} was requested{where}\n{reason}"
             raise concrete_value_expected(message, hint=hint, location=place)

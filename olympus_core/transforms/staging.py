@@ -47,6 +47,10 @@ from olympus_core.primitives.dimension import dimension_params, dimension_value_
 from olympus_core.transforms.flat import check_leaks
 
 
+#: the number of arguments that a message names
+_SHOWN_NAMES = 8
+
+
 class ValueReader(Protocol):
     """The values of a program that is staged for known arguments, from the program of each."""
 
@@ -76,6 +80,9 @@ class StagedTracer(Tracer):
     def argument(self) -> str | None:
         """Return the name of the argument, if the value is an argument; None for a part of one."""
         return self.owner.argument(self.variable)
+
+    def dependence(self) -> str:
+        return self.owner.dependence(self.variable)
 
     def known_value(self) -> np.ndarray[Any, Any] | None:
         reader = self.owner.reader
@@ -230,6 +237,26 @@ class StagingTrace:
             if var in eqn.outputs:
                 return f"the result of '{eqn.primitive}' in {self.what}{eqn.source.place()}"
         return f"a value that {self.what} closes over"
+
+    def dependence(self, var: Var) -> str:
+        """Return the text with the arguments, or else the lines, that a value depends on."""
+        needed: set[Atom] = {var}
+        places = []
+        for eqn in reversed(self.eqns):
+            if not needed.isdisjoint(eqn.outputs):
+                needed.update(eqn.inputs)
+                places.append(eqn.source.place("\n    "))
+        named = zip(self.invars, self.names, strict=True)
+        names = [name for v, name in named if name and v in needed]
+        if not names:
+            lines = "".join(dict.fromkeys(reversed(places)))
+            is_known = needed.isdisjoint(self.invars) and lines
+            return f": it is the result of operations on these lines:{lines}" if is_known else ""
+        if len(names) == 1:
+            return f": it depends on the value of the argument {names[0]}"
+        shown, others = names[:_SHOWN_NAMES], len(names) - _SHOWN_NAMES
+        last = f"{others} others" if others > 0 else shown.pop()
+        return f": it depends on the values of the arguments {', '.join(shown)} and {last}"
 
     def program(self, outputs: Sequence[Any]) -> Olympuspr:
         """Return the recorded program, with `outputs` as results."""
