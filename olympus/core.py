@@ -19,7 +19,6 @@ from olympus_core.ir.olympuspr import Eqn as _Eqn
 from olympus_core.ir.olympuspr import Literal as Literal
 from olympus_core.ir.olympuspr import Var as Var
 from olympus_core.ir.trace import Trace as Trace
-from olympus_core.ir.tracer import Tracer as Tracer
 from olympus_core.library.jaxprs import ClosedJaxpr as ClosedJaxpr
 from olympus_core.library.jaxprs import DropVar as DropVar
 from olympus_core.library.jaxprs import Jaxpr as Jaxpr
@@ -31,9 +30,11 @@ from olympus_core.library.jaxprs import jaxprs_in_params as jaxprs_in_params
 from olympus_core.library.jaxprs import new_jaxpr_eqn as new_jaxpr_eqn
 from olympus_core.library.jaxprs import subjaxprs as subjaxprs
 from olympus_core.library.jaxprs import valid_jaxtype as valid_jaxtype
+from olympus_core.library.public_array import AnyTracer as _AnyTracer
 
 AbstractValue = ShapedArray
 ParamDict = dict[str, _typing.Any]
 Value = _typing.Any
 JaxprEqn = _Eqn
+Tracer = _AnyTracer
 Primitive = _UserPrimitive

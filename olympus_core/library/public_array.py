@@ -1,7 +1,8 @@
-"""`olympus.Array`: the class that users compare values with.
+"""`olympus.Array` and `olympus.core.Tracer`: the classes that users compare values with.
 
-Its instances are those of the tracer's `Array`, on a device or traced, and arrays of random keys.
-Inside, only the former are arrays: functions that compute do not accept keys.
+The instances of `Array` are those of the tracer's `Array`, on a device or traced, and arrays of
+random keys; those of `Tracer` are traced arrays and keys.  Inside, keys are neither: functions that
+compute do not accept keys.
 """
 
 from __future__ import annotations
@@ -35,10 +36,26 @@ class _ArrayClass(type):
         return dir(DeviceArray)
 
 
+class _TracerClass(type):
+    """The class of `Tracer`, which keys of traced words are instances of; not of its subclasses."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        if cls is not AnyTracer:
+            return super().__instancecheck__(x)
+        keys: Any = x
+        return isinstance(keys.data if x.__class__ is tree.key_class else x, tracer.Tracer)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if cls is AnyTracer:
+            return issubclass(subclass, tracer.Tracer)
+        return super().__subclasscheck__(subclass)
+
+
 if TYPE_CHECKING:
-    from olympus_core.ir.tracer import Array
+    from olympus_core.ir.tracer import Array, Tracer
 
     AnyArray = Array  # type checkers see its methods
+    AnyTracer = Tracer
 else:
 
     class AnyArray(metaclass=_ArrayClass):
@@ -52,3 +69,10 @@ else:
             raise SignatureError("an Array is created by a function such as olympus.numpy.array")
 
     AnyArray.__name__ = AnyArray.__qualname__ = "Array"
+
+    class AnyTracer(tracer.Tracer, metaclass=_TracerClass):
+        """The type of every traced array, also of random keys."""
+
+        __slots__ = ()
+
+    AnyTracer.__name__ = AnyTracer.__qualname__ = "Tracer"

@@ -46,7 +46,6 @@ from olympus_core.primitives.collective import implicit_casts
 from olympus_core.primitives.dimension import dimension_params, dimension_value_p
 from olympus_core.transforms.flat import check_leaks
 
-
 #: the number of arguments that a message names
 _SHOWN_NAMES = 8
 

@@ -385,6 +385,8 @@ lax.collapse(A, 1, 0)
     Invalid dimension range passed to collapse: \(3, 4\)\[1:0\]
 lax.concatenate([A, A], 2)
     concatenate dimension out of bounds: dimension 2 for shapes
+lax.concatenate([A, A], -1)
+    concatenate dimension out of bounds: dimension -1 for shapes
 lax.concatenate([], 0)
     concatenate requires a non-empty sequences of arrays
 lax.split(A, (1, 2), axis=1)

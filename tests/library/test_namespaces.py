@@ -107,13 +107,19 @@ def test_tracers(ox):
     seen = []
 
     @ox.jit
-    def f(x):
-        seen.append(isinstance(x, ox.core.Tracer) and isinstance(x, ox.Array))
+    def f(x, key):
+        seen.extend([isinstance(v, c) for v in (x, key) for c in (ox.core.Tracer, ox.Array)])
+        seen.append(issubclass(type(x), ox.core.Tracer))
         return x
 
-    f(1.0)
-    assert seen == [True]
-    assert not isinstance(ox.numpy.ones(2), ox.core.Tracer)
+    class Mine(ox.core.Tracer):
+        pass
+
+    f(1.0, ox.random.key(0))
+    assert seen == [True] * 5
+    for value in (ox.numpy.ones(2), ox.random.key(0), 1.0):
+        assert not isinstance(value, ox.core.Tracer)
+    assert issubclass(Mine, ox.core.Tracer) and not issubclass(ox.core.Tracer, Mine)
     assert ox.extend.core.valid_jaxtype(1.0) and not ox.extend.core.valid_jaxtype("a")
     assert ox.extend.core.concrete_or_error(int, 3.0) == 3
     with pytest.raises(ox.errors.ConcretizationTypeError):

@@ -40,9 +40,7 @@ def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
     arrays = _sequence("concatenate", operands)
     if len(arrays) == 1 and isinstance(arrays[0], Array):
         return arrays[0]
-    ndim = len(shape_of(arrays[0]))
-    axis = canonical_axis(dimension, ndim) if -ndim <= dimension < 0 else dimension
-    return joining.concatenate_p.bind(*arrays, dimension=axis)
+    return joining.concatenate_p.bind(*arrays, dimension=dimension)
 
 
 @structural()
