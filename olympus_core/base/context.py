@@ -331,7 +331,7 @@ def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]
     return switched("disable_jit", checked("disable_jit", disable))
 
 
-def debug_nans(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def debug_nans(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, raise NaNError for the first operation that returns a NaN.
 
     Results of operations and of `jit` are checked when they are computed, which waits for them.  A
@@ -344,10 +344,10 @@ def debug_nans(enable: bool = True) -> contextlib.AbstractContextManager[None]:
       ...
     olympus.errors.NaNError: ...
     """
-    return switched("debug_nans", checked("debug_nans", enable))
+    return switched("debug_nans", checked("debug_nans", new_val))
 
 
-def debug_infs(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def debug_infs(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, raise NaNError for the first operation that returns an infinity.
 
     Otherwise like `debug_nans`.
@@ -358,7 +358,7 @@ def debug_infs(enable: bool = True) -> contextlib.AbstractContextManager[None]:
       ...
     olympus.errors.NaNError: ...
     """
-    return switched("debug_infs", checked("debug_infs", enable))
+    return switched("debug_infs", checked("debug_infs", new_val))
 
 
 def include_full_tracebacks_in_locations(
@@ -387,7 +387,7 @@ def source_root(root: str | os.PathLike[str]) -> contextlib.AbstractContextManag
     return switched("source_root", os.path.abspath(root))
 
 
-def enable_checks(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def enable_checks(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, check each program that is traced, as a test of OLYMPUS itself.
 
     Raises InternalError if a program is not well formed or not correctly typed.
@@ -395,10 +395,10 @@ def enable_checks(enable: bool = True) -> contextlib.AbstractContextManager[None
     >>> with enable_checks():
     ...     program = make_jaxpr(lambda x: 2 * x)(3.0)
     """
-    return switched("enable_checks", checked("enable_checks", enable))
+    return switched("enable_checks", checked("enable_checks", new_val))
 
 
-def check_tracer_leaks(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def check_tracer_leaks(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, raise UnexpectedTracerError if a traced value outlives its function.
 
     The check runs after each traced function, and is slow.
@@ -410,7 +410,7 @@ def check_tracer_leaks(enable: bool = True) -> contextlib.AbstractContextManager
       ...
     olympus.errors.UnexpectedTracerError: ...
     """
-    return switched("check_tracer_leaks", checked("check_tracer_leaks", enable))
+    return switched("check_tracer_leaks", checked("check_tracer_leaks", new_val))
 
 
 def checking_leaks() -> contextlib.AbstractContextManager[None]:
@@ -423,7 +423,7 @@ def checking_leaks() -> contextlib.AbstractContextManager[None]:
     return check_tracer_leaks()
 
 
-def explain_cache_misses(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def explain_cache_misses(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, log each tracing of a function as a warning of the logger "olympus".
 
     The message has the difference from the nearest call before: the types or the tree of the
@@ -432,13 +432,13 @@ def explain_cache_misses(enable: bool = True) -> contextlib.AbstractContextManag
     >>> with explain_cache_misses():
     ...     y = jit(lambda x: 2 * x)(3)  # logs that '<lambda>' was not traced before
     """
-    return switched("explain_cache_misses", checked("explain_cache_misses", enable))
+    return switched("explain_cache_misses", checked("explain_cache_misses", new_val))
 
 
-def log_compiles(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def log_compiles(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, log each compilation as a warning of the logger "olympus".
 
     >>> with log_compiles():
     ...     y = jit(lambda x: 2 * x)(3)  # logs the compilation of '<lambda>'
     """
-    return switched("log_compiles", checked("log_compiles", enable))
+    return switched("log_compiles", checked("log_compiles", new_val))

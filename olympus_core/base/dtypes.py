@@ -344,12 +344,12 @@ def is_sub_dtype(a: DTypeLike | KeyDType, b: DTypeLike) -> bool:
     a_class, b_class = (x if isinstance(x, type) else getattr(x, "type", None) for x in (a, b))
     if any(isinstance(c, type) and issubclass(c, extended) for c in (a_class, b_class)):
         return isinstance(a_class, type) and isinstance(b, type) and issubclass(a_class, b)
-    if isinstance(b, type) and b in _CATEGORIES and b is not np.bool_:
-        if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
+    if isinstance(b, type) and b in _CATEGORIES and b != np.bool_:
+        if isinstance(a, type) and a in _CATEGORIES and a != np.bool_:
             return set(_CATEGORIES[a]) <= set(_CATEGORIES[b])
         a_type = a if isinstance(a, np.dtype) else dtype(a)
         return kind(a_type) in _CATEGORIES[b]
-    if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
+    if isinstance(a, type) and a in _CATEGORIES and a != np.bool_:
         return False
     return dtype(a) == dtype(b)
 

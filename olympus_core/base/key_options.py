@@ -22,14 +22,14 @@ def default_prng_impl(new_val: str) -> contextlib.AbstractContextManager[None]:
     return switched("default_prng_impl", checked("default_prng_impl", new_val))
 
 
-def enable_custom_prng(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+def enable_custom_prng(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, make typed keys by `random.PRNGKey`, as `random.key` does.
 
     >>> with enable_custom_prng():
     ...     random.PRNGKey(0).dtype
     key<fry>
     """
-    return switched("enable_custom_prng", checked("enable_custom_prng", enable))
+    return switched("enable_custom_prng", checked("enable_custom_prng", new_val))
 
 
 def legacy_prng_key(new_val: str) -> contextlib.AbstractContextManager[None]:

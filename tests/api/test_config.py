@@ -180,7 +180,10 @@ def test_the_error_of_a_nan_names_its_line(how):
 def test_a_compiled_program_reports_its_nan():
     compiled = olympus.jit(jnp.log).lower(np.float32(-1)).compile()
     assert np.isnan(compiled(np.float32(-1)))
-    with olympus.debug_nans(), pytest.raises(NaNError, match="'log' gave a NaN") as caught:
+    with (
+        olympus.debug_nans(new_val=True),
+        pytest.raises(NaNError, match="'log' gave a NaN") as caught,
+    ):
         compiled(np.float32(-1))
     assert "call the function itself" in caught.value.hint
 

@@ -473,7 +473,7 @@ lax.reduce(A, 0., lax.add, (0, 0))
     duplicate value in 'axes' of reduction: \(0, 0\)
 lax.reduce((A, A), (0., ), lambda x, y:x, (0,))
     Operands must have the same tree structure as init_values
-lax.reduce_precision(A, -1, 2)
+lax.reduce_precision(operand=A, exponent_bits=-1, mantissa_bits=2)
     reduce_precision: exponent_bits must be positive; got -1
 lax.reduce_precision(A, 5, -2)
     reduce_precision: mantissa_bits must be non-negative; got -2

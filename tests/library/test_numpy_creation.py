@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -329,7 +330,9 @@ def test_scalar_types_are_dtypes_everywhere() -> None:
     assert jnp.zeros(2, jnp.bool_).dtype == np.bool_
     assert isinstance(np.float32(1), jnp.float32)
     assert jnp.float32 != jnp.float16 and jnp.float32 != "text"
-    assert repr(jnp.int8) == "<dtype olympus.numpy.int8>"
+    assert repr(jnp.int8) == "<class 'olympus.numpy.int8'>" and isinstance(jnp.int8, type)
+    assert pickle.loads(pickle.dumps(jnp.bool_)) is jnp.bool_
+    assert jnp.issubdtype(jnp.bool_, "bool") and not issubclass(jnp.float32, np.generic)
     with pytest.raises(ValueError, match="at least one"):
         jnp.result_type()
     with pytest.raises(ValueError, match="not a kind of dtype"):

@@ -207,6 +207,7 @@ def check_imports_go_down(path: Path) -> None:
 NAMED_ABOVE = {
     ("olympus_core/base/errors.py", "olympus.errors"),  # the module in a class's `repr`
     ("olympus_core/ir/tracer.py", "olympus.core"),  # the same
+    ("olympus_core/library/numpy/dtypes/scalar_types.py", "olympus.numpy"),  # the same
     ("olympus_core/ir/conversions.py", "olympus.numpy"),  # the module in a hint
     ("olympus_core/library/numpy/array_api.py", "olympus.numpy"),  # the namespace of an array
     # the namespaces that operators of ONNX are written in

@@ -13,8 +13,8 @@ from olympus_core.library.promotion import convert_array, convert_to_requested
 from olympus_core.primitives.elementwise import conversion
 
 
-def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Return x rounded to a float of `exponent_bits` and `mantissa_bits`, in the dtype of x.
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Return `operand` rounded to a float of `exponent_bits` and `mantissa_bits`, in its dtype.
 
     Raises ArgumentError if `exponent_bits` is less than 1 or `mantissa_bits` less than 0.
 
@@ -31,7 +31,7 @@ def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Ar
             f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
         )
     return conversion.reduce_precision_p.bind(
-        x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
     )
 
 

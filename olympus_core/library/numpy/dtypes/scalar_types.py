@@ -7,6 +7,7 @@ dtype when called.
 from __future__ import annotations
 
 import builtins
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,15 +19,20 @@ from olympus_core.ir.typing import NestedArrayLike
 from olympus_core.library.numpy.creation.array import asarray
 
 
-class ScalarType:
-    """A dtype that creates arrays: `float32(x)` is `asarray(x, dtype=float32)`."""
+class ScalarType(type):
+    """The class of dtypes that create arrays: `float32(x)` is `asarray(x, dtype=float32)`."""
 
-    __slots__ = ("__name__", "__qualname__", "dtype")
     dtype: DType
 
-    def __init__(self, name: str) -> None:
-        self.dtype = np.dtype(getattr(ml_dtypes, name, name))
-        self.__name__ = self.__qualname__ = dtypes.long_name(self.dtype)
+    def __new__(cls, name: str, bases: Any = (), namespace: Any = None) -> Any:
+        if namespace is not None:  # of a class that is derived from a scalar type
+            return type(name, tuple([getattr(b, "dtype", b).type for b in bases]), namespace)
+        dtype = np.dtype(getattr(ml_dtypes, name, name))
+        text = dtypes.long_name(dtype)
+        return super().__new__(cls, text, (), {"dtype": dtype, "__module__": "olympus.numpy"})
+
+    def __init__(self, *_: Any) -> None:
+        pass
 
     def __call__(self, x: NestedArrayLike = 0) -> Array:
         return asarray(x, dtype=self.dtype)
@@ -38,12 +44,6 @@ class ScalarType:
 
     def __hash__(self) -> int:
         return hash(self.dtype.type)
-
-    def __repr__(self) -> str:
-        return f"<dtype olympus.numpy.{dtypes.long_name(self.dtype)}>"
-
-    def __mro_entries__(self, _bases: tuple[object, ...]) -> tuple[type, ...]:
-        return (self.dtype.type,)  # of a class that is derived from this
 
     def __instancecheck__(self, instance: object) -> builtins.bool:
         return isinstance(instance, self.dtype.type)
