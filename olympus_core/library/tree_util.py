@@ -157,7 +157,8 @@ def map_with_path(
     {'a': ['2 7']}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    other_leaves = [flatten_up_to(treedef, r) for r in rest]
+    name, test = "tree_map_with_path tree", None if is_leaf_takes_path else is_leaf
+    other_leaves = [flatten_like(name, tree, treedef, r, test) for r in rest]
     return treedef.unflatten(
         f(path, x, *xs) for (path, x), *xs in zip(pairs, *other_leaves, strict=True)
     )

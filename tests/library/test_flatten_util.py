@@ -30,6 +30,8 @@ def test_a_tree_is_raveled_and_restored_as_by_jax(value):
     expected, back = jax.flatten_util.ravel_pytree(value)
     assert (vector.dtype, vector.weak_type) == (expected.dtype, expected.weak_type)
     np.testing.assert_array_equal(vector, expected)
+    again = olympus.flatten_util.ravel_pytree(olympus.tree.map(lambda x: x, value))[1]
+    assert again == unravel and hash(again) == hash(unravel)
     restored, expected_tree = unravel(vector), back(expected)
     assert str(olympus.tree.structure(restored)) == str(jax.tree.structure(expected_tree))
     for x, y in zip(olympus.tree.leaves(restored), jax.tree.leaves(expected_tree), strict=True):
