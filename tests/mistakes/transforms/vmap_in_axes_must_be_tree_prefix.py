@@ -17,6 +17,6 @@ olympus.vmap(twice, in_axes=({"a": 0},))(X)
 # At that key path, the prefix pytree vmap in_axes has a subtree of type
 #     <class 'dict'>
 # but at the same key path the full pytree has a subtree of different type
-#     a leaf, <class 'numpy.ndarray'>
+#     a leaf
 #   in_axes: ({'a': 0},)
 #   it applies to: PyTreeDef((*,))

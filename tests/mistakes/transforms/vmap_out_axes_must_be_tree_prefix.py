@@ -17,6 +17,6 @@ olympus.vmap(twice, out_axes=(0, 0))(X)
 # At that key path, the prefix pytree vmap out_axes has a subtree of type
 #     <class 'tuple'>
 # but at the same key path the full pytree has a subtree of different type
-#     a leaf, <class 'int'>
+#     a leaf
 #   out_axes: (0, 0)
 #   it applies to: PyTreeDef(*)
