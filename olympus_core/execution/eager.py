@@ -46,7 +46,7 @@ from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import EagerOperation, Primitive
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
 from olympus_core.ir.tracer import Tracer
-from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
+from olympus_core.lowering.entry import EntryAttributes, with_usable_donations
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, Mesh
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 from olympus_runtime.buffers import is_wide
@@ -161,7 +161,7 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
     operation, out_avals = _eager_operation(primitive, avals, dict(items))
     operation = _typed(operation)
     entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
-    warn_unusable_donations(entry, avals)
+    entry = with_usable_donations(entry, avals, operation.program.out_avals)
     where = placement(primitive.spoken(dict(items)), operation.program, *operation[4:])
     if where is not None:
         return _Spread(_sharded(operation, entry, where)), out_avals, _as_it_is
@@ -209,7 +209,7 @@ def _compile_on(
         primitive.spoken(dict(items)), operation.program, ins, operation.out_shardings
     )
     if where is None:
-        warn_unusable_donations(entry, avals)
+        entry = with_usable_donations(entry, avals, operation.program.out_avals)
         one = SingleDeviceSharding(device)
         where = Placement((device,), 1, (one,), is_default=True)
         ins, outs = (one,) * len(avals), (one,) * len(operation.program.outvars)

@@ -21,7 +21,7 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import BackendError, ShardingError
 from olympus_core.execution import compilation
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
-from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
+from olympus_core.lowering.entry import EntryAttributes, aliases, with_usable_donations
 from olympus_core.placement.chosen_sharding import whole_on
 from olympus_core.placement.layout import Layout, array_format, order_of
 from olympus_core.placement.mesh import AnyMesh, Mesh
@@ -362,7 +362,9 @@ def partitioned(entry: EntryAttributes, program: Olympuspr, where: Placement) ->
     )
     if are_known or where.num_devices == 1:
         split = frozenset([i for i, s in enumerate(entry.in_shardings) if not _is_open(s)])
-        warn_unusable_donations(entry._replace(aliases=reused, donated=entry.donated & split), ins)
+        known = entry._replace(aliases=reused, donated=entry.donated & split)
+        usable = with_usable_donations(known, ins, outs).donated
+        entry = entry._replace(donated=usable | (entry.donated - split))
     # otherwise the compiler chooses the result that takes a donated buffer
     fixed = {i: j for i, j in reused.items() if _are_known(entry, i, j)}
     return entry._replace(num_partitions=where.num_devices, aliases=fixed, meshes=where.meshes)

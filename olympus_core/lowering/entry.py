@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
@@ -64,14 +64,18 @@ def aliases(
     return result_of
 
 
-def warn_unusable_donations(
-    entry: EntryAttributes, in_avals: Sequence[ShapedArray], names: Sequence[str] = ()
-) -> None:
-    """Warn of donated arguments whose buffers no result can take, because none has that type.
+def with_usable_donations(
+    entry: EntryAttributes,
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    names: Sequence[str] = (),
+) -> EntryAttributes:
+    """Return the entry without donations of buffers that no result can take, and warn of these.
 
-    `names` are those of the arguments, if they are known.
+    The compiler may give a buffer to a result of as many elements. `names` are those of the
+    arguments, if they are known.
     """
-    unusable = sorted(entry.donated - set(entry.aliases))
+    unusable = _unusable(entry, in_avals, out_avals)
     if unusable:
         texts = [f" ({names[i]})" if names else "" for i in unusable]
         types = ", ".join(
@@ -84,6 +88,26 @@ def warn_unusable_donations(
             OlympusWarning,
             stacklevel=2,
         )
+    return entry._replace(donated=entry.donated.difference(unusable))
+
+
+def _unusable(
+    entry: EntryAttributes, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+) -> list[int]:
+    """Return the donated arguments without an alias that are not as large as a result is."""
+    others = sorted(entry.donated - entry.aliases.keys())
+    if not others:
+        return []
+    taken = set(entry.aliases.values())
+    free = Counter([a.size for j, a in enumerate(out_avals) if j not in taken])
+    unusable = []
+    for i in others:
+        size = in_avals[i].size
+        if free[size]:
+            free[size] -= 1
+        else:
+            unusable.append(i)
+    return unusable
 
 
 def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: MeshTable) -> None:

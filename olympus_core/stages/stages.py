@@ -26,7 +26,7 @@ from olympus_core.execution.spmd import (
 )
 from olympus_core.ir.effects import has_inspections
 from olympus_core.ir.olympuspr import JaxProgram, Olympuspr
-from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
+from olympus_core.lowering.entry import EntryAttributes, with_usable_donations
 from olympus_core.stages.compiled import Compiled
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
 from olympus_core.stages.lowered import Lowered, may_have_blocks
@@ -123,7 +123,7 @@ class Traced(Stage):
         s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
         entry = entry._replace(lapack=compilation.checked_linalg(linalg) == "auto")
         if where is None:  # otherwise it depends on the parts of arrays
-            warn_unusable_donations(entry, s.in_avals, s.arg_names)
+            entry = with_usable_donations(entry, s.in_avals, s.out_avals, s.arg_names)
         # an inspection lowers the program again, with its constants
         is_apart = checked_constants(constants) == "store" and not has_inspections(self.olympuspr)
         storage = Storage(is_apart, whole_on_mesh(where))

@@ -388,3 +388,19 @@ def traces(p: Any) -> int:
 
 
 plain("traces on meshes", traces)
+
+
+def given_up(p: Any, fun: Callable[[Any], Any]) -> list[Any]:
+    """Return the attributes of a donated argument, if the call deletes it, and the warnings."""
+    run, x = p.m.jit(fun, donate_argnums=0), p.np.arange(8.0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        text = run.lower(x).as_text()
+        run(x)
+    found = re.findall(r"jax.buffer_donor = true|tf.aliasing_output = \d", text)
+    return [found, x.is_deleted(), {str(w.message)[:46] for w in seen}]
+
+
+plain("donation to a result of another shape", lambda p: given_up(p, lambda x: x.reshape(4, 2)))
+plain("donation to a result of another dtype", lambda p: given_up(p, lambda x: x.astype("int32")))
+plain("donation without a result of the size", lambda p: given_up(p, lambda x: x[:3]))
