@@ -128,7 +128,6 @@ def _resharded(x: Any, where: Any) -> Any:
 def as_type(x: Any, sharding: NamedSharding) -> Any:
     """Return an array whose type has a sharding; none if the mesh has no explicit axes."""
     aval = get_aval(x)
-    sharding = _trimmed(sharding, aval.ndim)
     sharding.tiling_of(aval.shape, f"an array {aval.long_name()}")
     typed = typed_sharding(sharding, aval.ndim)
     if typed is not None:
@@ -140,15 +139,6 @@ def as_type(x: Any, sharding: NamedSharding) -> Any:
     if aval.explicit is None and typed is None:
         return x
     return reshard_p.bind(x, sharding=sharding)
-
-
-def _trimmed(sharding: NamedSharding, ndim: int) -> NamedSharding:
-    """Return a sharding whose spec lacks trailing entries that are None and beyond a rank."""
-    entries = sharding.spec.partitions
-    if len(entries) <= ndim or any(e is not None for e in entries[ndim:]):
-        return sharding
-    trimmed: NamedSharding = sharding.update(spec=sharding.spec.update(partitions=entries[:ndim]))
-    return trimmed
 
 
 def out_sharded(fun: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -98,8 +98,8 @@ def _unusable(
     others = sorted(entry.donated - entry.aliases.keys())
     if not others:
         return []
-    taken = set(entry.aliases.values())
-    free = Counter([a.size for j, a in enumerate(out_avals) if j not in taken])
+    aliased = set(entry.aliases.values())
+    free = Counter([a.size for j, a in enumerate(out_avals) if j not in aliased])
     unusable = []
     for i in others:
         size = in_avals[i].size

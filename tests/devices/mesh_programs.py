@@ -273,8 +273,6 @@ row("unconstrained entries", lambda p: on_explicit(
 row("unconstrained in an assertion", lambda p: on_explicit(
     p, lambda x: p.lax.with_sharding_constraint(x, p.P(p.P.UNCONSTRAINED, None))),
     "cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`")  # fmt: skip
-row("resharded with an entry too many", lambda p: on_explicit(
-    p, lambda x: p.m.jit(lambda x: p.sharding.reshard(x, p.P("y", None, None)))(x)))  # fmt: skip
 row("sorted along a split axis", lambda p: on_explicit(p, lambda x: p.np.sort(x, 0)),
     r"Got arg sharding=NamedSharding\(.*, spec=P\('x', None\)\) and sorting dim")  # fmt: skip
 row("summed along a split axis", lambda p: on_explicit(p, lambda x: p.np.cumsum(x, 0)),
