@@ -190,8 +190,8 @@ def _checked(
         results = returned if isinstance(returned, tuple) else (returned,)
         if len(outs) > 1 and not isinstance(returned, tuple):
             raise ArgumentError(
-                f"output must be a tuple when multiple outputs are expected, got: {returned!r}\n"
-                f"{context}"
+                "output must be a tuple when multiple outputs are expected, got: "
+                f"{_described(returned)} {context}"
             )
         if isinstance(returned, list) or len(results) != len(outs):
             raise ArgumentError(
@@ -210,6 +210,11 @@ def _checked(
         return returned
 
     return checked
+
+
+def _described(result: Any) -> str:
+    """Return the type of an array, or the class of another result."""
+    return get_aval(result).long_name() if isinstance(result, Array) else type(result).__name__
 
 
 def _mapped(call: Callable[..., Any], arrays: list[Any], loops: Sequence[Shape]) -> Any:
