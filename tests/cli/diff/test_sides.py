@@ -146,13 +146,13 @@ def test_different_options_are_a_difference(work: Path, invoke: Invoke) -> None:
 @pytest.mark.usefixtures("built")
 def test_arguments_and_results(work: Path, invoke: Invoke) -> None:
     edit(work, "def forward(w, x):", "def forward(w, inputs):\n    x = inputs")
-    edit(work, '"loss": y.sum()', '"total": y.sum()')
+    edit(work, '"loss": y.sum()', '"total": y.sum(), "weights": 2.0 * w')
     edit(work, "f32[8,3]", "f32[16,3]", "olympus.toml")
     edit(work, 'entry = "net:forward"', 'entry = "net:forward"\ndonate = ["w"]', "olympus.toml")
     result = invoke("diff", "forward")
     assert result.exit_code == 1
     for part in (
-        "changed  argument w  f32[3,4]\n    donated: no -> yes",
+        "changed  argument w  f32[3,4]\n    donated: no -> to result 1",
         "changed  argument x -> inputs  f32[16,3]\n    name: x -> inputs\n"
         "    type: f32[8,3] -> f32[16,3]",
         "changed  result['loss'] -> result['total']  f32[]\n",
