@@ -14,7 +14,7 @@ from olympus_cli.check.golden_files import program_path, read_program
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import Ended, call
-from olympus_cli.workers.executor import OnTargetStage, Work
+from olympus_cli.workers.executor import Limits, OnTargetStage, Work
 from olympus_cli.workers.pool import run_all
 
 
@@ -47,6 +47,7 @@ def check_targets(
     specs: Sequence[TargetSpec],
     update: bool,
     jobs: int,
+    limits: Limits,
     locks: FolderLocks,
     on_stage: OnTargetStage,
 ) -> Generator[CheckEnd, None, None]:
@@ -63,6 +64,7 @@ def check_targets(
         jobs,
         action="checks",
         quiet=len(specs) > 1,
+        limits=limits,
         on_stage=on_stage,
         on_request=locks.answer,
     )

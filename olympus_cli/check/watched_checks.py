@@ -13,6 +13,7 @@ from olympus_cli.check.verdicts import broken_message
 from olympus_cli.gate_reports.failures import with_target
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.terminal import console
+from olympus_cli.workers.executor import Limits
 
 
 class WatchedChecks:
@@ -21,8 +22,8 @@ class WatchedChecks:
     A target without a budget and a golden program is not checked.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: int, limits: Limits) -> None:
+        self._jobs, self._limits = jobs, limits
         self._passed: dict[str, TargetSpec] = {}
 
     def due(self, specs: Mapping[str, TargetSpec], outcomes: Sequence[Outcome]) -> list[TargetSpec]:
@@ -42,7 +43,9 @@ class WatchedChecks:
         with (
             console.progress("checking", len(specs)) as bar,
             FolderLocks(lambda _folder: None) as locks,
-            closing(check_targets(specs, False, self._jobs, locks, lambda *_: None)) as ends,
+            closing(
+                check_targets(specs, False, self._jobs, self._limits, locks, lambda *_: None)
+            ) as ends,
         ):
             by_name = {spec.name: spec for spec in specs}
             for end in ends:

@@ -30,7 +30,9 @@ from olympus_cli.options.shared import (
     changed_since_option,
     gate_options,
     is_verbose,
+    memory_limit_option,
     project_option,
+    time_limit_option,
     whole_number,
 )
 from olympus_cli.process import interrupts
@@ -39,6 +41,7 @@ from olympus_cli.spec.project import place_of_target
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
 from olympus_cli.text.paths import display_path
+from olympus_cli.workers.executor import Limits
 from olympus_cli.workers.pool import default_jobs
 
 
@@ -58,6 +61,8 @@ from olympus_cli.workers.pool import default_jobs
     metavar="N",
     help="Check N targets at a time; the default is one for each processor.",
 )
+@time_limit_option
+@memory_limit_option
 @gate_options
 def command(
     names: tuple[str, ...],
@@ -65,6 +70,8 @@ def command(
     changed_since: str | None,
     update: bool,
     jobs: int | None,
+    time_limit: float | None,
+    memory_limit: int | None,
     outputs: Outputs,
 ) -> None:
     """Without a name, check the default targets that have a budget or a golden program. A named
@@ -85,7 +92,8 @@ def command(
     target_runs = TargetRuns("check", len(selected))
     if names or (selected and not specs):
         _fail_unchecked(target_runs, opened, others)
-    ends, interruption = _ended_checks(specs, update, jobs or default_jobs())
+    limits = Limits(time_limit, memory_limit)
+    ends, interruption = _ended_checks(specs, update, jobs or default_jobs(), limits)
     checked: list[Checked] = []
     try:
         _record(specs, ends, update, target_runs, interruption, checked)
@@ -105,7 +113,7 @@ def command(
 
 
 def _ended_checks(
-    specs: Sequence[TargetSpec], update: bool, jobs: int
+    specs: Sequence[TargetSpec], update: bool, jobs: int, limits: Limits
 ) -> tuple[dict[str, CheckEnd], KeyboardInterrupt | None]:
     """Check the targets; return the checks that ended by name, and the interruption if one came."""
     ends: dict[str, CheckEnd] = {}
@@ -124,6 +132,7 @@ def _ended_checks(
                     specs,
                     update,
                     jobs,
+                    limits,
                     locks,
                     lambda name, stage: bar.describe(f"checking {name}: {stage}"),
                 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from olympus.errors import ArtifactError, UsageError
+from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli.diff.comparing import SideProgram, check_side, compared
 from olympus_cli.diff.comparison import Comparison
 from olympus_cli.diff.gate_report import comparison_report, revision_report
@@ -29,8 +30,10 @@ from olympus_cli.options.shared import (
     backend_options,
     gate_options,
     is_verbose,
+    memory_limit_option,
     request_options,
     stage_options,
+    time_limit_option,
 )
 from olympus_cli.process import interrupts
 from olympus_cli.revisions.revision import Checkouts, blaming_revision
@@ -38,6 +41,7 @@ from olympus_cli.spec.resolve import Request, open_project
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
 from olympus_cli.workers.call import call
+from olympus_cli.workers.executor import Limits
 
 _DIFFERENT = 1
 
@@ -55,9 +59,17 @@ _DIFFERENT = 1
     type=WritablePath(),
     help="Write a page with both programs side by side to FILE.",
 )
+@time_limit_option
+@memory_limit_option
 @gate_options
 def command(
-    first: str, second: str | None, request: Request, page: Path | None, outputs: Outputs
+    first: str,
+    second: str | None,
+    request: Request,
+    page: Path | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+    outputs: Outputs,
 ) -> None:
     """A and B are each a TARGET, an ENTRY, the folder of a build, a FILE.olympus, a StableHLO file,
     git:REV or git:REV:TARGET. Without B, a TARGET is compared with its last build, and git:REV with
@@ -72,6 +84,7 @@ def command(
       olympus diff old.olympus build/forward --json
       olympus diff git:origin/main --output github
     """
+    limits = Limits(time_limit, memory_limit)
     with interrupts.interrupts_raised(), interrupts.terminations_raised(), Checkouts() as checkouts:
         if second is None and is_whole_revision(first):
             if page is not None:
@@ -79,9 +92,9 @@ def command(
                     f"--html needs one target, and {first} compares the default targets",
                     hint=f"name a target too: {first}:TARGET",
                 )
-            equal = _compare_all(first, request, checkouts, outputs)
+            equal = _compare_all(first, request, checkouts, limits, outputs)
         else:
-            comparison, root = _compared(first, second, request, checkouts)
+            comparison, root = _compared(first, second, request, checkouts, limits)
             if page is not None:
                 write_file(page, render_diff_page(comparison))
             outputs.write(comparison_report(comparison, root))
@@ -91,19 +104,25 @@ def command(
 
 
 def _compared(
-    first: str, second: str | None, request: Request, checkouts: Checkouts
+    first: str, second: str | None, request: Request, checkouts: Checkouts, limits: Limits
 ) -> tuple[Comparison, Path | None]:
     """Return a comparison and the result of `_root`; print its notes."""
     with console.progress("comparing") as bar:
         sides = both_sides(first, second, request, checkouts)
-        read = [_read(side, bar) for side in sides]
+        read = [_read(side, bar, limits) for side in sides]
         bar.describe("compare")
         try:
             data = call(
-                compared, *read, action="compares the programs", quiet=True, death=ArtifactError
+                compared,
+                *read,
+                action="compares the programs",
+                quiet=True,
+                death=ArtifactError,
+                time_limit=limits.time,
+                memory_limit=limits.memory,
             )
         except ArtifactError:  # the parser may have crashed: read each alone to name the file
-            _check_files(sides, read)
+            _check_files(sides, read, limits)
             raise
     comparison = Comparison.from_data(data)
     for note in comparison.notes:
@@ -111,7 +130,7 @@ def _compared(
     return comparison, _root(sides[1])
 
 
-def _check_files(sides: Sequence[Side], read: Sequence[object]) -> None:
+def _check_files(sides: Sequence[Side], read: Sequence[object], limits: Limits) -> None:
     """Read each program that is from a file in a process of its own.
 
     Raises:
@@ -120,10 +139,20 @@ def _check_files(sides: Sequence[Side], read: Sequence[object]) -> None:
     for side, file in zip(sides, read, strict=True):
         if not isinstance(side, TargetSide):
             does = f"reads {side.label}"
-            call(check_side, file, action=does, quiet=True, death=ArtifactError)
+            call(
+                check_side,
+                file,
+                action=does,
+                quiet=True,
+                death=ArtifactError,
+                time_limit=limits.time,
+                memory_limit=limits.memory,
+            )
 
 
-def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs: Outputs) -> bool:
+def _compare_all(
+    revision: str, request: Request, checkouts: Checkouts, limits: Limits, outputs: Outputs
+) -> bool:
     """Compare each default target with itself at a revision; whether all are equal.
 
     Raises:
@@ -139,7 +168,7 @@ def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs:
         for name in names:
             if name not in added:
                 with target_runs.record(name):
-                    comparisons[name], _ = _compared(revision, name, request, checkouts)
+                    comparisons[name], _ = _compared(revision, name, request, checkouts, limits)
     finally:  # what comes after a target does not take its results
         outputs.write(
             revision_report(revision, comparisons, added, removed, target_runs, project.root)
@@ -155,16 +184,18 @@ def _root(side: Side) -> Path | None:
     return side.spec.root if isinstance(side, TargetSide) and side.revision is None else None
 
 
-def _read(side: Side, bar: console.Bar) -> SideProgram:
-    def on_stage(stage: str) -> None:
-        bar.describe(f"{side.label}: {stage}")
-
-    if not isinstance(side, TargetSide):
-        action = f"reads {side.label}"
-        data = call(read_side, side, action=action, quiet=True, death=ArtifactError)
-    elif side.revision is None:
-        data = call(read_side, side, action="lowers", on_stage=on_stage)
-    else:
-        with blaming_revision(side.revision):
-            data = call(read_side, side, action="lowers", on_stage=on_stage)
+def _read(side: Side, bar: console.Bar, limits: Limits) -> SideProgram:
+    is_target = isinstance(side, TargetSide)
+    revision = side.revision if isinstance(side, TargetSide) else None
+    with nullcontext() if revision is None else blaming_revision(revision):
+        data = call(
+            read_side,
+            side,
+            action="lowers" if is_target else f"reads {side.label}",
+            quiet=not is_target,
+            death=CompileError if is_target else ArtifactError,
+            time_limit=limits.time,
+            memory_limit=limits.memory,
+            on_stage=lambda stage: bar.describe(f"{side.label}: {stage}"),
+        )
     return SideProgram.from_data(data)

@@ -20,8 +20,10 @@ from olympus_cli.options.shared import (
     WritablePath,
     backend_options,
     common_options,
+    memory_limit_option,
     program_options,
     stage_options,
+    time_limit_option,
     whole_number,
 )
 from olympus_cli.profile.page import render_profile
@@ -39,6 +41,7 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
 from olympus_cli.text.paths import display_path, resolved
 from olympus_cli.workers.call import OnStage, call
+from olympus_cli.workers.executor import Limits
 
 #: The kinds of rows in the table, and their names in `Profile.by`.
 KINDS: dict[str, ProfileKind] = {
@@ -93,6 +96,8 @@ _TRACES = (".json", ".json.gz")
     type=WritablePath(),
     help="Write the timeline of one call, for Perfetto, to FILE.json or FILE.json.gz.",
 )
+@time_limit_option
+@memory_limit_option
 @common_options
 def command(
     request: Request,
@@ -103,6 +108,8 @@ def command(
     runs: int,
     page: Path | None,
     trace: Path | None,
+    time_limit: float | None,
+    memory_limit: int | None,
     as_json: bool,
 ) -> None:
     """The program runs on the CPU, under XLA's profiler.
@@ -121,7 +128,8 @@ def command(
     packed = None if trace is None else trace.suffix == _PACKED
     with clearing(work.inputs.target):
         arguments = work, KINDS[by], runs, packed
-        program, timeline = _isolated(request.text, bundle is not None, *arguments)
+        limits = Limits(time_limit, memory_limit)
+        program, timeline = _isolated(request.text, bundle is not None, limits, *arguments)
     if page is not None:
         write_file(page, render_profile(program, work.root))
     if trace is not None:
@@ -134,7 +142,7 @@ def command(
 
 
 def _isolated(
-    text: str, is_bundle: bool, *args: _Work | ProfileKind | int | None
+    text: str, is_bundle: bool, limits: Limits, *args: _Work | ProfileKind | int | None
 ) -> tuple[ProfiledProgram, bytes]:
     """Return the result of `_profiled` with `args`, which runs in a process of its own."""
     with console.progress(f"profiling {text}") as bar:
@@ -144,6 +152,8 @@ def _isolated(
             action=f"profiles {text}" if is_bundle else "profiles",
             quiet=is_bundle,
             death=ArtifactError if is_bundle else CompileError,
+            time_limit=limits.time,
+            memory_limit=limits.memory,
             on_stage=lambda stage: bar.describe(f"{text}: {stage}"),
         )
     return ProfiledProgram.from_data(data), timeline

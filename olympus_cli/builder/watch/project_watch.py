@@ -23,17 +23,19 @@ from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.project_file import find_project, project_at
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
+from olympus_cli.workers.executor import Limits
 
 
 def watch_project(
     request: BuildRequest,
     outputs: Outputs,
     history: BuildHistory,
-    checks: Callable[[int], Checks] | None,
+    checks: Callable[[int, Limits], Checks] | None,
 ) -> None:
     """Build again after each change of a file, until Ctrl-C, which is the usual end.
 
-    `checks` returns the checks of the targets after each build, for a number of jobs.
+    `checks` returns the checks of the targets after each build, for a number of jobs and the
+    limits of each.
 
     Raises:
         UsageError: an output cannot be used, or there is no project.
@@ -46,7 +48,9 @@ def watch_project(
         )
     if request.quiet:
         outputs.silence()
-    options = _options(request, outputs, None if checks is None else checks(request.num_jobs))
+    limits = Limits(request.time_limit, request.memory_limit)
+    after = None if checks is None else checks(request.num_jobs, limits)
+    options = _options(request, outputs, after)
     requests = chain([request], repeat(request.without_force()))
     try:
         with (
