@@ -22,6 +22,7 @@ from olympus_core.base.errors import LoweringError, SignatureError, UsageError
 from olympus_core.base.source import function_name, wraps
 from olympus_core.control.call import jit_p
 from olympus_core.control.custom_vjp import custom_vjp
+from olympus_core.control.custom_vmap import custom_vmap
 from olympus_core.interop.jax_lowering import call_module, is_for_one_cpu, lowered, raised
 from olympus_core.interop.jax_modules import (
     ArrayImpl,
@@ -373,7 +374,11 @@ def _call_jax(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _call_flat(flat: Callable[..., list[Any]], name: str, operands: Sequence[Any]) -> list[Any]:
-    """Bind the program of a JAX function on flat lists, with the derivative of `jax.vjp`."""
+    """Bind the program of a JAX function on flat lists.
+
+    JAX differentiates it by `jax.vjp` and batches it by `jax.vmap`: they have rules for operations
+    that are not raised, and use the function's own rules.
+    """
     avals = [get_aval(x) for x in operands]
     program = _raised_function(flat, name, avals)
     # in a `shard_map`, the results and cotangents vary along the axes of all operands
@@ -418,8 +423,16 @@ def _call_flat(flat: Callable[..., list[Any]], name: str, operands: Sequence[Any
         outs = iter(_call_flat(pulled, f"{name}_backward", [*residuals, *own]))
         return tuple([next(outs) if r else None for r in is_real])
 
+    def batch(axis_size: int, in_batched: list[bool], *xs: Any) -> tuple[list[Any], list[bool]]:
+        in_axes = [0 if is_batched else None for is_batched in in_batched]
+        batched = jax.vmap(flat, in_axes, axis_size=axis_size)
+        outs = _call_flat(batched, name, xs)
+        return outs, [True] * len(outs)
+
     primal.__name__ = name  # in the error of a forward derivative
-    call = custom_vjp(primal)
+    mapped = custom_vmap(primal)
+    mapped.def_vmap(batch)
+    call = custom_vjp(mapped)
     call.defvjp(forward, backward)
     return call(*operands)
 

@@ -266,6 +266,28 @@ def test_custom_rule_of_a_jax_function_is_used() -> None:
     assert ox.grad(jax_callable(doubled))(1.0 * onp.ones(())) == 100
 
 
+def test_jax_batches_its_function() -> None:
+    factor = lambda x: jnp.linalg.qr(x)[1]  # noqa: E731  (LAPACK's routines are not raised)
+    mine, x = jax_callable(factor), np.random.default_rng(0).normal(size=(2, 4, 3, 3))
+    x = x.astype("float32")
+    theirs = jax.vmap(jax.vmap(factor))(x)
+    for batched in (ox.vmap(ox.vmap(mine)), ox.jit(ox.vmap(ox.vmap(mine)))):
+        np.testing.assert_allclose(batched(x), theirs, rtol=1e-6)
+    rows = ox.vmap(ox.grad(lambda x: mine(x).sum()))(x[0])
+    expected = jax.vmap(jax.grad(lambda x: factor(x).sum()))(x[0])
+    np.testing.assert_allclose(rows, expected, rtol=1e-5)
+
+    @jax.custom_batching.custom_vmap
+    def total(x: Any, y: Any) -> Any:
+        return x + y
+
+    @total.def_vmap
+    def _rule(size: int, batched: Any, x: Any, y: Any) -> Any:
+        return x * size + y, batched[0]
+
+    np.testing.assert_array_equal(ox.vmap(jax_callable(total), (0, None))(onp.ones(3), 1.0), 4)
+
+
 def test_derivative_by_the_floats_of_a_jax_function() -> None:
     gather = jax_callable(lambda table, index: (table[index], index + 1))
     table, index = onp.asarray(X), onp.array([2, 2, 0])
