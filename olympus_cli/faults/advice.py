@@ -226,7 +226,7 @@ def _of_traced(error: TypeError) -> str | None:
 def _unhashable(error: TypeError) -> str | None:
     """Return the remedy for an array in a set, or as the key of a dict."""
     match = _UNHASHABLE.fullmatch(str(error))
-    if match is None or match[1] not in {kind.__name__ for kind in _subclasses(_array_class())}:
+    if match is None or match[1] not in {kind.__name__ for kind in _subclasses(olympus.Array)}:
         return None
     return (
         "an array is not hashable: use a tuple or a list instead of a set, and a string or an "
@@ -342,14 +342,9 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
 
 def _with_arrays(text: str) -> str:
     """Return `text` with the quoted names of array classes replaced by `Array`."""
-    kinds = _subclasses(_array_class())
+    kinds = _subclasses(olympus.Array)
     names = "|".join(sorted({re.escape(kind.__name__) for kind in kinds}))
     return re.sub(rf"""(['"])(?:olympus[\w.]*\.)?(?:{names})\1""", r"\1Array\1", text)
-
-
-def _array_class() -> type:
-    """Return the class of which traced arrays and those with values are subclasses."""
-    return olympus.core.Tracer.__mro__[1]
 
 
 def _subclasses(kind: type) -> list[type]:

@@ -34,10 +34,12 @@ def test_after_a_mark_the_users_and_newer_modules_are_found() -> None:
     site = module("sitecustomize_of_user", "/home/me/site.py")
     module("of_python", f"{sys.modules['os'].__file__}")
     mark_modules()
-    newer = module("model", "/home/me/model.py")
+    newer = module("newer_model", "/home/me/model.py")
     names = [name for name, _ in found()]
-    assert names[-1] == "model" and "sitecustomize_of_user" in names and "of_python" not in names
-    assert dict(found())["model"] is newer and dict(found())["sitecustomize_of_user"] is site
+    assert (
+        names[-1] == "newer_model" and "sitecustomize_of_user" in names and "of_python" not in names
+    )
+    assert dict(found())["newer_model"] is newer and dict(found())["sitecustomize_of_user"] is site
     assert len(names) < len(sys.modules)
 
 
