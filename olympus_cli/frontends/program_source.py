@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 import olympus
+from olympus.extend import mark_caller
 from olympus_cli.spec.model import TargetSpec
+
+# Every module that runs a user's function, or traces a file, imports this one. Errors and warnings
+# are thereby at a line of the user's code, never of ours.
+mark_caller(Path(__file__).parents[1])
 
 
 class ProgramSource(Protocol):

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
@@ -15,7 +14,6 @@ import numpy as np
 
 import olympus
 from olympus.errors import UsageError
-from olympus.extend import mark_caller
 from olympus.sharding import expect_devices
 from olympus.stages import array_trees as tree
 from olympus_cli.faults.blame import blaming, defined_at
@@ -41,10 +39,6 @@ from olympus_cli.text.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from olympus.export import SymbolicScope
-
-# Every module that runs a user's function here imports this one. Errors in the function are thereby
-# at a line of the user's code, never of ours.
-mark_caller(Path(__file__).parents[1])
 
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any

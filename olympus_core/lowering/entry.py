@@ -83,8 +83,7 @@ def with_usable_donations(
         )
         place = source.current_location().place()
         warnings.warn(
-            f"Some donated buffers were not usable: {types}: no result has this shape and "
-            f"dtype{place}",
+            f"Some donated buffers were not usable: {types}: no result can take them{place}",
             OlympusWarning,
             stacklevel=2,
         )

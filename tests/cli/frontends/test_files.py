@@ -226,9 +226,12 @@ def test_an_operation_without_a_primitive_is_verified(project: Path, invoke: Inv
 
 
 def test_donate_names_an_argument_of_the_file(project: Path, invoke: Invoke) -> None:
-    (project / "m.mlir").write_text(STABLEHLO)
-    (project / "olympus.toml").write_text('[target.t]\nentry = "m.mlir"\ndonate = ["arg0"]\n')
-    assert "jax.buffer_donor" in invoke("lower", "t").stdout
+    (project / "m.mlir").write_text(
+        "func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "  %0 = stablehlo.add %arg0, %arg1 : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}"
+    )
+    (project / "olympus.toml").write_text('[target.t]\nentry = "m.mlir"\ndonate = ["arg1"]\n')
+    assert "%arg1: tensor<8xf32> {tf.aliasing_output = 0" in invoke("lower", "t").stdout
 
 
 @pytest.mark.parametrize("frontend", ["stablehlo", "hlo"])
