@@ -8,11 +8,13 @@ lattice is the one of JAX; see JAX's type-promotion page.
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import ml_dtypes
 import numpy as np
 
+from olympus_core.base import source
 from olympus_core.base.context import state
 from olympus_core.base.errors import DTypeError, RangeError, TypePromotionError
 
@@ -171,6 +173,27 @@ def canonicalize(x: Any, *, allow_python: bool = True) -> DType:
     """Return the dtype that `x` names, narrowed to 32 bits unless x64 is enabled."""
     result = x if x.__class__ is np.dtype and x in _SHORT else dtype(x)
     return result if state.enable_x64 else _X64_TO_X32.get(result, result)
+
+
+def requested(name: str, x: DTypeLike | None, default: DType | None = None) -> DType:
+    """Return the dtype that a caller of function `name` requested, or `default` for None.
+
+    The default of `default` is the default float dtype.  Warns (UserWarning) if a 64-bit dtype was
+    requested and x64 is not enabled.
+    """
+    if x is None:
+        return default_dtype("f") if default is None else default
+    wanted = dtype(x)
+    supported = canonicalize(wanted)
+    if supported != wanted and not (isinstance(x, type) and x in _PYTHON):
+        warnings.warn(
+            f"Explicitly requested dtype {wanted} requested in {name} is not available, and "
+            f"will be truncated to dtype {supported}: 64-bit dtypes are off; "
+            "enable them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
+            UserWarning,
+            stacklevel=source.user_level(),
+        )
+    return supported
 
 
 def default_dtype(kind_: str) -> DType:

@@ -205,6 +205,15 @@ def test_a_copy_is_a_new_array() -> None:
         lambda: jnp.asarray([1], jnp.complex128),
         lambda: jnp.float64(2),
         lambda: jnp.ones(2).astype("float64"),
+        lambda: jnp.sum(np.float32([1, 2]), dtype="float64"),
+        lambda: jnp.cumsum(np.float32([1, 2]), dtype="float64"),
+        lambda: jnp.dot(jnp.ones(2), jnp.ones(2), preferred_element_type="float64"),
+        lambda: ox.nn.one_hot(np.int32([0]), 2, dtype="float64"),
+        lambda: ox.nn.initializers.ones(ox.random.key(0), (2,), "float64"),
+        lambda: ox.random.rademacher(ox.random.key(0), (2,), "int64"),
+        lambda: ox.lax.convert_element_type(1, "float64"),
+        lambda: ox.lax.full((2,), 1, "int64"),
+        lambda: ox.lax.iota("int64", 2),
     ],
 )
 def test_a_64_bit_dtype_is_a_warning(call: Call) -> None:

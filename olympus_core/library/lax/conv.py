@@ -276,7 +276,7 @@ def conv_general_dilated(
         feature_group_count=operator.index(feature_group_count),
         batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision),
-        preferred_element_type=canonical_preferred(preferred_element_type),
+        preferred_element_type=canonical_preferred("conv_general_dilated", preferred_element_type),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.errors import ArgumentError
@@ -43,11 +42,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """
     if new_dtype is None:
         raise ArgumentError("dtype must be specified: new_dtype of convert_element_type is None")
-    python: dict[Any, str] = {bool: "b", int: "i", float: "f"}
-    if new_dtype in python:
-        dtype = dtypes.default_dtype(python[new_dtype])
-    else:
-        dtype = dtypes.canonicalize(new_dtype)
+    dtype = dtypes.requested("convert_element_type", new_dtype)
     return convert_array(convert_to_requested(operand, dtype), dtype, False)
 
 
@@ -57,4 +52,5 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> bitcast_convert_type(array([1.0, -1.0]), "int32")
     Array([ 1065353216, -1082130432], dtype=int32)
     """
-    return conversion.bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
+    dtype = dtypes.requested("bitcast_convert_type", new_dtype)
+    return conversion.bitcast_convert_type_p.bind(operand, new_dtype=dtype)

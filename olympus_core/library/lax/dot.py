@@ -52,9 +52,9 @@ PrecisionLike = (
 )
 
 
-def canonical_preferred(dtype: Any) -> DType | None:
-    """Return the argument `preferred_element_type` as a dtype, or None without it."""
-    return None if dtype is None else dtypes.canonicalize(dtype)
+def canonical_preferred(name: str, dtype: Any) -> DType | None:
+    """Return the argument `preferred_element_type` of a function as a dtype, or None without it."""
+    return None if dtype is None else dtypes.requested(name, dtype)
 
 
 @out_sharded
@@ -88,7 +88,7 @@ def dot_general(
         *_as_arrays(lhs, rhs),
         dimension_numbers=dimensions,
         precision=canonical_precision(precision),
-        preferred_element_type=canonical_preferred(preferred_element_type),
+        preferred_element_type=canonical_preferred("dot_general", preferred_element_type),
     )
 
 

@@ -42,7 +42,7 @@ def rng_bit_generator(
     Array([ 512747620, 1298009047], dtype=uint32)
     """
     check_arrays("rng_bit_generator", key)
-    new = dtypes.canonicalize(dtype)
+    new = dtypes.requested("rng_bit_generator", dtype)
     if new.name not in _DTYPES:
         raise DTypeError(
             f"rng_bit_generator gives {', '.join(_DTYPES)}, and got the dtype {new.name}"

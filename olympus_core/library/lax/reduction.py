@@ -133,7 +133,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def _arg(primitive: SingleResult, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     check_arrays(primitive.name, operand)
     place = operator.index(axis)
-    dtype = dtypes.canonicalize(index_dtype)
+    dtype = dtypes.requested(primitive.name, index_dtype)
     return primitive.bind(operand, axes=(place,), index_dtype=dtype)
 
 

@@ -59,7 +59,7 @@ def scaled_dot(
         if f"{side}_scale" in avals:
             _check_scale(side, avals[side], avals[f"{side}_scale"], axes)
     kind = dtypes.bfloat16 if preferred_element_type is None else preferred_element_type
-    return _product(lhs, rhs, lhs_scale, rhs_scale, numbers, dtypes.canonicalize(kind))
+    return _product(lhs, rhs, lhs_scale, rhs_scale, numbers, dtypes.requested("scaled_dot", kind))
 
 
 def _check_scale(side: str, aval: ShapedArray, scale: ShapedArray, axes: tuple[int, ...]) -> None:

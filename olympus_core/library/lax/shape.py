@@ -117,9 +117,8 @@ def broadcasted_iota(
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
-    return p.iota_p.bind(
-        dtype=dtypes.canonicalize(dtype), shape=canonical_shape(shape), dimension=int(dimension)
-    )
+    target_dtype = dtypes.requested("iota", dtype)
+    return p.iota_p.bind(dtype=target_dtype, shape=canonical_shape(shape), dimension=int(dimension))
 
 
 @out_sharded
@@ -267,7 +266,7 @@ def full(
             f"{shape_of(fill_value)}."
         )
     if dtype is not None:
-        fill_value = promotion.convert(fill_value, dtypes.canonicalize(dtype))
+        fill_value = promotion.convert(fill_value, dtypes.requested("full", dtype))
     if isinstance(sharding, Sharding) and trace.is_eager():
         fill_value = promotion.strong(fill_value)
     is_typed = isinstance(sharding, NamedSharding) and sharding.mesh.has_explicit_axes
@@ -290,7 +289,7 @@ def full_like(
     Array([7, 7], dtype=int32)
     """
     aval = get_aval(x)
-    kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
+    kind = dtypes.requested("full_like", dtype, aval.dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
     if shape is None and sharding is None:
         filled = like(broadcast(value, aval.shape, out_sharding=aval.explicit), x, None)

@@ -45,16 +45,16 @@ def one_hot(
            [0., 0., 1.]], dtype=float32)
     """
     count = dimension(num_classes) if isinstance(num_classes, Array) else num_classes
-    return _one_hot(host_indices(x), num_classes=count, dtype=dtype, axis=axis)
+    target_dtype = dtypes.requested("one_hot", dtype)
+    return _one_hot(host_indices(x), num_classes=count, dtype=target_dtype, axis=axis)
 
 
 @composite(static_argnames=("num_classes", "dtype", "axis"))
-def _one_hot(x: Any, *, num_classes: int, dtype: DTypeLike | None, axis: int) -> Array:
+def _one_hot(x: Any, *, num_classes: int, dtype: dtypes.DType, axis: int) -> Array:
     x, count = asarray(x), dimension(num_classes)
     if not _has_classes(get_aval(x).dtype, count):
         x = convert(x, dtypes.default_dtype("i"))
     aval = get_aval(x)
-    dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     axis = one_axis("one_hot", aval.ndim + 1, axis)
     shape = (*aval.shape[:axis], count, *aval.shape[axis:])
     class_axes = tuple([i for i in range(len(shape)) if i != axis])

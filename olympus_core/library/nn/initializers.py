@@ -47,7 +47,7 @@ class Initializer(Protocol):
 
 
 def weight_dtype(dtype: DTypeLike | None) -> DType:
-    return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
+    return dtypes.requested("initializer", dtype)
 
 
 def initializer(

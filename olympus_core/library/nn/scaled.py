@@ -44,7 +44,7 @@ def scaled_matmul(
     product = einsum(
         "bmk,bnk->bmn", a * repeat(a_scales, block, axis=2), b * repeat(b_scales, block, axis=2)
     )
-    return convert(product, dtypes.canonicalize(preferred_element_type))
+    return convert(product, dtypes.requested("scaled_matmul", preferred_element_type))
 
 
 def _check_shapes(*shapes: tuple[int, ...]) -> None:

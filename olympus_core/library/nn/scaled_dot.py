@@ -60,7 +60,7 @@ def scaled_dot_general(
         return dot_general(
             lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type
         )
-    dtype = dtypes.canonicalize(preferred_element_type)
+    dtype = dtypes.requested("scaled_dot_general", preferred_element_type)
     if dtype not in _RESULTS:
         raise DTypeError(
             "scaled_dot_general supports a preferred_element_type of float32, bfloat16 or "

@@ -77,7 +77,7 @@ def reduce(
             f"tuple of axes: {name} of a function without a reduction takes one axis"
         )
     axes = axis_tuple(name, aval.ndim, axis)
-    compute = _result_dtype(fun, aval, aval) if dtype is None else dtypes.canonicalize(dtype)
+    compute = dtypes.requested(name, dtype, _result_dtype(fun, aval, aval))
     rows = _leading(a, axis, aval)
     used = None if where is None else _leading(mask(name, where, aval.shape), axis, aval)
     start = initial if initial is not None else fun.identity
@@ -111,7 +111,7 @@ def accumulate(fun: ufunc, a: Any, *, axis: int, dtype: DTypeLike | None) -> Arr
     if axis is None or isinstance(axis, tuple):
         raise ArgumentError(f"{name} does not allow multiple axes, and got {axis}")
     place = one_axis(name, aval.ndim, axis)
-    compute = _result_dtype(fun, aval, aval) if dtype is None else dtypes.canonicalize(dtype)
+    compute = dtypes.requested(name, dtype, _result_dtype(fun, aval, aval))
     rows = convert(moveaxis(a, place, 0), compute)
     if 0 in aval.shape:
         return asarray(np.zeros(aval.shape, compute))
@@ -140,7 +140,7 @@ def reduceat(
     if axis is None or isinstance(axis, (tuple, list)):
         raise ArgumentError(f"{name} requires a single integer axis, and got {axis}")
     place = one_axis(name, aval.ndim, axis)
-    compute = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
+    compute = dtypes.requested(name, dtype, aval.dtype)
     rows = convert(moveaxis(a, place, 0), compute)
     size = rows.shape[0]
     ends = concatenate([starts[1:], asarray(np.full(1, size, np.int32)).astype(starts.dtype)])
@@ -240,7 +240,7 @@ def _reduction(rule: sums.ReductionRule, kinds: str, to_bool: bool = False) -> C
         if dtypes.kind(aval.dtype) not in kinds:
             raise ArgumentError(f"{rule.name} does not take {aval.long_name()}")
         axes = axis_tuple(rule.name, aval.ndim, axis)
-        compute = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
+        compute = dtypes.requested(rule.name, dtype, aval.dtype)
         if to_bool:
             a, compute = convert(a, BOOL), BOOL if dtype is None else compute
             aval = get_aval(a)

@@ -95,7 +95,7 @@ def rademacher(
     Array([1, 1, 1], dtype=int32)
     """
     words, shape = one_key("rademacher", key), result_shape("rademacher", shape)
-    dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    dtype = dtypes.requested("rademacher", dtype, dtypes.default_dtype("i"))
     return _rademacher(words, shape=shape, dtype=dtype)
 
 
@@ -135,7 +135,7 @@ def geometric(
 
 def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
     """Return the dtype of samples, default integer by default; raise ArgumentError for others."""
-    result = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    result = dtypes.requested(name, dtype, dtypes.default_dtype("i"))
     if dtypes.kind(result) not in "iu":
         raise ArgumentError(dtype_text(name, result, "iu"))
     return result

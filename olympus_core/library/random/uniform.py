@@ -17,7 +17,6 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.explicit import OutSharding, out_sharded
-from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.library.random.generators import random_bits, subkeys
 from olympus_core.library.random.keys import KeyLike, one_key
@@ -41,7 +40,7 @@ _KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned int", "i
 
 def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """Return the dtype of samples, by default the default float; raise ArgumentError for others."""
-    result = requested_dtype(name, dtype)
+    result = dtypes.requested(name, dtype)
     if dtypes.kind(result) not in kinds:
         raise ArgumentError(dtype_text(name, result, kinds))
     return result
@@ -279,7 +278,7 @@ def randint(
     3
     """
     words = one_key("randint", key)
-    dtype = requested_dtype("randint", dtype, dtypes.default_dtype("i"))
+    dtype = dtypes.requested("randint", dtype, dtypes.default_dtype("i"))
     if dtypes.kind(dtype) not in "iu":
         raise DTypeError(f"randint only accepts integer dtypes, got {dtypes.long_name(dtype)}")
     shape = result_shape("randint", shape, minval, maxval)

@@ -37,26 +37,6 @@ from olympus_core.xla import Device
 _PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
 
 
-def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = None) -> DType:
-    """Return the dtype that a caller of function `name` requested, or `default` for None.
-
-    Warns (UserWarning) if a 64-bit dtype was requested and x64 is not enabled.
-    """
-    if dtype is None:
-        return dtypes.default_dtype("f") if default is None else default
-    requested = dtypes.dtype(dtype)
-    supported = dtypes.canonicalize(requested)
-    if supported != requested and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
-        warnings.warn(
-            f"Explicitly requested dtype {requested} requested in {name} is not available, and "
-            f"will be truncated to dtype {supported}: 64-bit dtypes are off; "
-            "enable them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
-            UserWarning,
-            stacklevel=source.user_level(),
-        )
-    return supported
-
-
 @out_sharded
 @structural()
 def asarray(
@@ -117,7 +97,7 @@ def array(
         raise UnsupportedError(
             f"Only implemented for order='K': arrays have no memory order, and order is {order!r}"
         )
-    target_dtype = None if dtype is None else requested_dtype("array", dtype)
+    target_dtype = None if dtype is None else dtypes.requested("array", dtype)
     result = _array(object, target_dtype, copy)
     if result.ndim < ndmin:
         shape = (1,) * (ndmin - result.ndim) + result.shape
@@ -268,7 +248,7 @@ def astype(
     Array([ 1, -1], dtype=int32)
     """
     check_arrays("astype", x)
-    target_dtype = requested_dtype("astype", dtype)
+    target_dtype = dtypes.requested("astype", dtype)
     is_complex = dtypes.kind(get_aval(x).dtype) == "c"
     if is_complex and dtypes.kind(target_dtype) not in "cb":
         warnings.warn(

@@ -17,7 +17,6 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.library.device import check_device, like, on_context_mesh, placed
 from olympus_core.library.explicit import OutSharding, out_sharded
-from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.promotion import (
     broadcast_to,
     check_arrays,
@@ -78,7 +77,7 @@ def full(
     if hasattr(fill_value, "__jax_array__"):
         fill_value = fill_value.__jax_array__()
     if dtype is not None:
-        requested = requested_dtype("full", dtype)
+        requested = dtypes.requested("full", dtype)
         is_number = requested != dtypes.float0
         fill_value = (
             convert_to_requested(fill_value, requested) if is_number else _number(0, requested)
@@ -105,7 +104,7 @@ def zeros(
         words = zeros((*canonical_shape(shape), keys.words), "uint32", device=device)
         created: Array = keys.holding(words)
         return created
-    zero = _number(0, requested_dtype("zeros", dtype))
+    zero = _number(0, dtypes.requested("zeros", dtype))
     created = _filled(canonical_shape(shape), zero, device)
     return created
 
@@ -123,7 +122,7 @@ def ones(
     >>> ones((2,), "int8")
     Array([1, 1], dtype=int8)
     """
-    one = _number(1, requested_dtype("ones", dtype))
+    one = _number(1, dtypes.requested("ones", dtype))
     created: Array = _filled(canonical_shape(shape), one, device)
     return created
 
@@ -162,7 +161,7 @@ def full_like(
     """
     check_arrays("full_like", fill_value)
     aval = get_aval(a)
-    target_dtype = requested_dtype("full_like", dtype, aval.dtype)
+    target_dtype = dtypes.requested("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)
     if target_dtype == dtypes.float0:
         without_data: Array = _filled(size, _number(0, target_dtype))

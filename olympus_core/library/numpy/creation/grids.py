@@ -11,7 +11,7 @@ from olympus_core.base.avals import Shape, canonical_shape, shape_of
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike, ShapeLike
-from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.ranges import arange, linspace, progression
 from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate, stack
@@ -94,7 +94,7 @@ def indices(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
-    target_dtype = requested_dtype("indices", dtype, dtypes.default_dtype("i"))
+    target_dtype = dtypes.requested("indices", dtype, dtypes.default_dtype("i"))
     shape = canonical_shape(dimensions, "dimensions")
     counts = [progression(0, 1, n, target_dtype) for n in shape]
     grids = [along(x, i, shape, sparse) for i, x in enumerate(counts)]

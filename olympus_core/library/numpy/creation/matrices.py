@@ -16,7 +16,7 @@ from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.device import placed
 from olympus_core.library.lax.slicing import pad
-from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.indexing.reading import getitem
 from olympus_core.library.numpy.manipulation.shapes import ravel
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
@@ -55,7 +55,7 @@ def eye(
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    target_dtype = requested_dtype("eye", dtype)
+    target_dtype = dtypes.requested("eye", dtype)
     rows, columns = check_sizes("eye", N, N if M is None else M)
     ones = convert(_compared(rows, columns, k, eq_p), target_dtype)
     return placed(ones, device)
@@ -88,7 +88,7 @@ def tri(
     Array([[1., 0., 0.],
            [1., 1., 0.]], dtype=float32)
     """
-    target_dtype = requested_dtype("tri", dtype)
+    target_dtype = dtypes.requested("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
     return convert(_compared(rows, columns, k, ge_p), target_dtype)
 
@@ -226,7 +226,7 @@ def trace(
     rows, columns = a.shape[-2:]
     on = _compared(rows, columns, offset, eq_p)
     a = choose("trace", on, a, convert(0, aval.dtype, aval.weak_type))
-    target_dtype = None if dtype is None else requested_dtype("trace", dtype)
+    target_dtype = None if dtype is None else dtypes.requested("trace", dtype)
     return sum_(a, axis=(-2, -1), dtype=target_dtype)
 
 

@@ -30,7 +30,7 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.device import placed
 from olympus_core.library.explicit import OutSharding, out_sharded
-from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_dims
@@ -73,7 +73,7 @@ def arange(
             )
         if shape_of(x):
             raise ShapeError(f"arange needs scalars, and got an array of shape {shape_of(x)}")
-    target_dtype = requested_dtype("arange", dtype, result_type(*arguments))
+    target_dtype = dtypes.requested("arange", dtype, result_type(*arguments))
     bounds: list[Any] = [x if is_symbolic_dim(x) else np.asarray(x).item() for x in arguments]
     if any(isinstance(x, complex) for x in bounds):
         raise DTypeError(
@@ -221,7 +221,7 @@ def _linspace(
     start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int
 ) -> tuple[Any, Any]:
     check_arrays("linspace", start, stop)
-    target_dtype = requested_dtype("linspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    target_dtype = dtypes.requested("linspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(target_dtype)
     shape = broadcast_shapes(shape_of(start), shape_of(stop))
     first, last = (broadcast_to(convert(x, inexact), shape) for x in (start, stop))
@@ -273,7 +273,7 @@ def logspace(
 def _logspace(
     start: Any, stop: Any, num: int, base: Any, *, endpoint: bool, dtype: Any, axis: int
 ) -> Array:
-    target_dtype = requested_dtype("logspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    target_dtype = dtypes.requested("logspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(target_dtype)
     exponents = linspace(start, stop, num, endpoint, dtype=inexact, axis=axis)
     powers: Array = convert(base, inexact) ** exponents
@@ -300,7 +300,7 @@ def geomspace(
 
 @composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int) -> Array:
-    target_dtype = requested_dtype("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    target_dtype = dtypes.requested("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(target_dtype)
     first, last = asarray(start, inexact), asarray(stop, inexact)
     sign = sign_p.bind(first)

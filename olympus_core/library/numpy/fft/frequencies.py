@@ -12,7 +12,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.device import placed
-from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.manipulation.rearranging import roll
 from olympus_core.library.numpy.manipulation.shapes import reshape
@@ -40,7 +40,7 @@ def _frequencies(
     _, spacing = operand(name, d)
     if spacing.size != 1:
         raise ArgumentError(f"{name} needs a spacing of one value, and got {spacing.long_name()}")
-    wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
+    wanted = dtypes.requested(name, dtype, dtypes.default_dtype("f"))
     computed = dtypes.to_inexact(wanted)
     step = reshape(asarray(d, dtype=computed), ()) * n
     numbers = arange(count, dtype=computed) + first

@@ -191,7 +191,7 @@ def ravel_multi_index(
         raise ShapeError(f"ravel_multi_index got {len(multi_index)} indices for {len(dims)} axes")
     if order not in ("C", "F"):
         raise ArgumentError(f"ravel_multi_index takes order 'C' or 'F', and got {order!r}")
-    wanted = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    wanted = dtypes.requested("ravel_multi_index", dtype, dtypes.default_dtype("i"))
     for index in multi_index:
         if dtypes.kind(get_aval(index).dtype) not in "iu":
             raise DTypeError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_core.base import dtypes
 from olympus_core.base.avals import shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import DTypeError, ShapeError
@@ -17,7 +18,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, ArraysOrKeys, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax import slicing as lax
-from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.manipulation.shapes import (
     atleast_1d,
     atleast_2d,
@@ -45,7 +46,7 @@ def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
         raise ShapeError(f"Need at least one array to {name}, and got none")
     check_arrays(name, *operands)
     if dtype is not None:
-        target_dtype = requested_dtype(name, dtype)
+        target_dtype = dtypes.requested(name, dtype)
         return [convert(x, target_dtype) for x in operands]
     return promote_dtypes(*operands)
 
@@ -64,7 +65,7 @@ def _each(function: Callable[[Any], Any], arrays: Any) -> Any:
 
 def _joined_rows(rows: Any, axis: int | None, dtype: Any) -> Array:
     """Return the rows of an array of a symbolic number of them, joined along an axis of theirs."""
-    x = rows if dtype is None else convert(rows, requested_dtype("concatenate", dtype))
+    x = rows if dtype is None else convert(rows, dtypes.requested("concatenate", dtype))
     if axis is None:
         return ravel(x)
     if x.ndim == 1:

@@ -10,7 +10,6 @@ from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import DTypeLike, ShapeLike
 from olympus_core.library.explicit import OutSharding
-from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.numpy.elementwise.logic import not_equal
 from olympus_core.library.numpy.manipulation.joining import stack
 from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
@@ -38,7 +37,7 @@ def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arra
         raise ArgumentError("view does not change the class: type must be None")
     if dtype is None or dtypes.dtype(dtype) == self.dtype:
         return self
-    target_dtype = requested_dtype("view", dtype)
+    target_dtype = dtypes.requested("view", dtype)
     own_bits, target_bits = _stored_bits(self.dtype), _stored_bits(target_dtype)
     if own_bits != target_bits and not self.shape:
         raise ShapeError("view() of a 0d array is only supported if the itemsize is unchanged")

@@ -267,7 +267,7 @@ def einsum(
     values = promote_dtypes(*[operand("einsum", x)[0] for x in values])
     shapes = tuple(map(shape_of, values))
     path = _path(text, shapes, optimize)
-    settings = canonical_precision(precision), canonical_preferred(preferred_element_type)
+    settings = canonical_precision(precision), canonical_preferred("einsum", preferred_element_type)
     for step in _plan(text, shapes, path):
         _take(values, step, *settings, _dot_general)
     (result,) = values

@@ -45,7 +45,7 @@ def contract(
         b,
         dimension_numbers=dimensions,
         precision=canonical_precision(precision),
-        preferred_element_type=canonical_preferred(preferred_element_type),
+        preferred_element_type=canonical_preferred("dot", preferred_element_type),
     )
     return product
 

@@ -11,7 +11,7 @@ from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.creation.matrices import diag
 from olympus_core.library.numpy.elementwise.arithmetic import clip
@@ -85,7 +85,7 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
         others = [y]
     x, *others = promote_inexact(m, *others)
     if dtype is not None:
-        requested = requested_dtype("cov", dtype)
+        requested = dtypes.requested("cov", dtype)
         x, *others = (convert(v, requested) for v in (x, *others))
     x = atleast_2d(x)
     x = x if rowvar or aval.ndim != 2 else x.T

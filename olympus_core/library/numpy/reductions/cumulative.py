@@ -53,7 +53,7 @@ def _accumulate(
     if rule.skip_nan and dtypes.kind(aval.dtype) in "fc":
         a = select_n_p.bind(ne_p.bind(a, a), a, scalar(rule.start, aval.dtype))
     if dtype is not None:
-        result = dtypes.canonicalize(dtype)
+        result = dtypes.requested(rule.name, dtype)
     else:
         result = wide_integer(aval.dtype) if rule.widen or aval.dtype == BOOL else aval.dtype
     if result == BOOL and aval.dtype != BOOL:

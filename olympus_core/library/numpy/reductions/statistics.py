@@ -54,7 +54,7 @@ def mean(
     a, aval = operand("mean", a)
     if out is not None:
         reject_out("mean", out)
-    result = dtypes.to_inexact(aval.dtype) if dtype is None else dtypes.canonicalize(dtype)
+    result = dtypes.requested("mean", dtype, dtypes.to_inexact(aval.dtype))
     compute = _F32 if result in HALF else result
     axes = axis_tuple("mean", aval.ndim, axis)
     total = reduce_axes(SUM, a, aval, axes, compute, keepdims, None, where)
@@ -193,7 +193,7 @@ def _dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
         compute = dtypes.to_inexact(have)
         result = dtypes.to_real(compute)
     else:
-        compute = result = dtypes.canonicalize(dtype)
+        compute = result = dtypes.requested(name, dtype)
         if (dtypes.kind(have) == "c") > (dtypes.kind(compute) == "c"):
             raise DTypeError(f"{name} of complex elements cannot have dtype {result}")
     return (np.dtype("float32") if compute in HALF else compute), result

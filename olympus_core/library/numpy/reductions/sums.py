@@ -134,7 +134,7 @@ def _total(rule: ReductionRule, printed: str) -> Total:
         if out is not None:
             reject_out(name, out)
         if dtype is not None:
-            wide = dtypes.canonicalize(dtype)
+            wide = dtypes.requested(name, dtype)
         else:
             wide = wide_integer(aval.dtype) if promote_integers else aval.dtype
         axes = axis_tuple(name, aval.ndim, axis)

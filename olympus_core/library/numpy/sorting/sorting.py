@@ -95,7 +95,7 @@ def argsort(
     """
     _check_kind("argsort", kind, order)
     a, place = _along("argsort", a, axis)
-    index = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    index = dtypes.requested("argsort", dtype, dtypes.default_dtype("i"))
     places = iota_p.bind(dtype=index, shape=get_aval(a).shape, dimension=place)
     if descending and stable:  # a reversed stable sort of the reverse keeps the order of equals
         a, places = (rev_p.bind(x, dimensions=(place,)) for x in (a, places))

@@ -278,7 +278,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     matrix: np.ndarray[Any, Any] = np.ones((1, 1))
     while len(matrix) < n:
         matrix = np.kron([[1, 1], [1, -1]], matrix)
-    return asarray(matrix.astype(np.int8)).astype(dtypes.canonicalize(dtype))
+    return asarray(matrix.astype(np.int8)).astype(dtypes.requested("hadamard", dtype))
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
@@ -314,7 +314,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     if scale not in (None, "sqrtn", "n"):
         raise ArgumentError(f"dft has the scales 'sqrtn' and 'n', and not {scale!r}")
-    target_dtype = dtypes.default_dtype("c") if dtype is None else dtypes.canonicalize(dtype)
+    target_dtype = dtypes.requested("dft", dtype, dtypes.default_dtype("c"))
     if dtypes.kind(target_dtype) != "c":
         raise DTypeError(f"dft needs a complex dtype, and got {dtypes.long_name(target_dtype)}")
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
