@@ -401,15 +401,25 @@ def get_aval(x: Any) -> ShapedArray:
             refuse_masked(x)
             rule = _rules[type(x)] = _rules[cls]  # the next lookup is direct
             return rule(x)
+    if getattr(x, "__jax_array__", None) is not None:
+        raise ArgumentError(
+            "Triggering __jax_array__() during abstractification is no longer supported: an "
+            f"argument is a {type(x).__name__}, and converts itself to an array",
+            hint="convert it by olympus.numpy.array(), or register its class as a pytree",
+        )
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         dtype = dtypes.canonicalize(x.dtype)
         return shaped(canonical_shape(x.shape), dtype, bool(getattr(x, "weak_type", False)))
-    if hasattr(x, "__jax_array__"):
-        return get_aval(x.__jax_array__())
     raise DTypeError(
         f"Argument '{x!s:.80}' of type {type(x)} is not a valid JAX type: a value of type "
         f"{type(x).__name__} is not an array"
     )
+
+
+def self_converted(x: Any) -> Any:
+    """Return the array that an object with `__jax_array__` converts itself to; else `x`."""
+    convert = getattr(x, "__jax_array__", None)  # it is None for tracers of JAX
+    return x if convert is None else convert()
 
 
 _types: set[type] = set()
@@ -475,7 +485,7 @@ def shape_of(x: Any) -> Shape:
         return shape
     if x.__class__ is SymbolicDim:
         return ()
-    return shape_of(x.__jax_array__()) if hasattr(x, "__jax_array__") else np.shape(x)
+    return np.shape(x) if (array := self_converted(x)) is x else shape_of(array)
 
 
 def _numpy_aval(x: Any) -> ShapedArray:

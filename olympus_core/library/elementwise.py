@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.avals import ShapedArray, get_aval, self_converted
 from olympus_core.base.errors import DTypeError
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
@@ -110,7 +110,7 @@ def _document(
 def _given(name: str, *operands: Any) -> list[Any]:
     """Return the operands of function `name`, converting objects with `__jax_array__` to arrays."""
     check_arrays(name, *operands)
-    return [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in operands]
+    return [*map(self_converted, operands)]
 
 
 def unary(

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, self_converted, shape_of
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
@@ -34,8 +34,7 @@ def operand(name: str, x: Any) -> tuple[Any, ShapedArray]:
     if isinstance(x, Array):
         return x, x.aval
     check_arrays(name, x)
-    if hasattr(x, "__jax_array__"):
-        x = x.__jax_array__()
+    x = self_converted(x)
     return x, get_aval(x)
 
 
@@ -179,8 +178,7 @@ def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
 
 def choose(name: str, condition: Any, x: Any, y: Any) -> Array:
     """Return `x` where `condition`, `y` elsewhere, for the function `name`."""
-    if hasattr(condition, "__jax_array__"):
-        condition = condition.__jax_array__()
+    condition = self_converted(condition)
     aval = getattr(condition, "aval", None)
     if aval is None or aval.dtype is not dtypes.bool_:
         check_arrays(name, condition)

@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, source, tree
-from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, self_converted, shape_of, shaped
 from olympus_core.base.context import state
 from olympus_core.base.dimensions.expression import record_undecided
 from olympus_core.base.dtypes import DType
@@ -73,8 +73,7 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
     """
     if dtypes.is_python_scalar(x) or (isinstance(x, np.generic) and x.shape == ()):
         return _convert_scalar(x, dtype, weak_type)
-    if hasattr(x, "__jax_array__"):
-        x = x.__jax_array__()
+    x = self_converted(x)
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
@@ -158,11 +157,12 @@ def promote_dtypes(*xs: Any) -> list[Any]:
 
     Raises DTypeError if they share none.
     """
-    first, *rest = avals = [get_aval(x) for x in xs]
+    operands = [*map(self_converted, xs)]
+    first, *rest = avals = [get_aval(x) for x in operands]
     if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in rest):
-        return [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in xs]
+        return operands
     dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
-    return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(xs, avals, strict=True)]
+    return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(operands, avals, strict=True)]
 
 
 def _adapt(x: Any, have: DType, dtype: DType, weak: bool) -> Any:
@@ -171,7 +171,7 @@ def _adapt(x: Any, have: DType, dtype: DType, weak: bool) -> Any:
     A scalar is first converted to its own dtype: a Python int must fit the default int
     (RangeError).
     """
-    if have == dtype and not hasattr(x, "__jax_array__"):
+    if have == dtype:
         return x
     if x.__class__ is int:
         dtypes.check_python_int(x, have)
@@ -190,10 +190,11 @@ def promote_inexact(*xs: Any) -> list[Any]: ...
 
 def promote_inexact(*xs: Any) -> list[Any]:
     """Return the operands in the least float or complex dtype that represents them."""
-    avals = [get_aval(x) for x in xs]
+    operands = [*map(self_converted, xs)]
+    avals = [get_aval(x) for x in operands]
     dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
     dtype = dtypes.to_inexact(dtype)
-    return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(xs, avals, strict=True)]
+    return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(operands, avals, strict=True)]
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -317,6 +317,26 @@ def test_objects_that_convert_themselves_are_arguments(transform: Any) -> None:
     assert xp.ndim(ArrayLike(x)) == 1
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: ox.jit(lambda x: x)(s),
+        lambda s: ox.jit(lambda: s)(),
+        lambda s: ox.grad(xp.sum)(s),
+        lambda s: ox.vmap(xp.sin)(s),
+        lambda s: ox.jvp(xp.sin, (s,), (s,)),
+        lambda s: ox.eval_shape(xp.sin, s),
+        lambda s: ox.lax.cond(True, xp.sin, xp.cos, s),
+        lambda s: ox.lax.scan(lambda c, x: (c, x), 0.0, s),
+        lambda s: ox.device_put(s),
+        lambda s: ox.typeof(s),
+    ],
+)
+def test_transformations_refuse_objects_that_convert_themselves(call: Any) -> None:
+    with pytest.raises(ValueError, match=r"Triggering __jax_array__\(\) during abstractification"):
+        call(ArrayLike(xp.ones(2)))
+
+
 def test_masked_arrays_are_refused() -> None:
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
     for function in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from olympus_core.base import dtypes
+from olympus_core.base.avals import self_converted
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
@@ -43,7 +44,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     if new_dtype is None:
         raise ArgumentError("dtype must be specified: new_dtype of convert_element_type is None")
     dtype = dtypes.requested("convert_element_type", new_dtype)
-    return convert_array(convert_to_requested(operand, dtype), dtype, False)
+    return convert_array(convert_to_requested(self_converted(operand), dtype), dtype, False)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

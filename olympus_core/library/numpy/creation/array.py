@@ -12,7 +12,7 @@ from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, put_array
 from olympus_core.arrays.sharded_array import ShardedArray, put_on
 from olympus_core.base import dtypes, source
-from olympus_core.base.avals import get_aval, refuse_masked, shaped
+from olympus_core.base.avals import get_aval, refuse_masked, self_converted, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import (
     ArgumentError,
@@ -107,8 +107,7 @@ def array(
 
 
 def _array(x: Any, dtype: DType | None, copy: bool) -> Any:
-    if hasattr(x, "__jax_array__"):
-        x = x.__jax_array__()
+    x = self_converted(x)
     if dtype is None and is_float0(x):  # the tangent of an integer has no data
         return x
     if isinstance(x, Array):
@@ -206,7 +205,7 @@ def _common_dtype(leaves: list[Any]) -> DType:
         return dtypes.default_dtype("f")
     kinds = {type(x) for x in leaves}
     distinct = [kind() for kind in kinds] if kinds <= _PYTHON_TYPES else leaves
-    avals = {get_aval(_leaf(x)) for x in distinct}
+    avals = {get_aval(_leaf(self_converted(x))) for x in distinct}
     return dtypes.promote(*{(a.dtype, a.weak_type) for a in avals})[0]
 
 
@@ -214,7 +213,7 @@ def _leaf(x: Any) -> Any:
     is_array_or_scalar = isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(
         x
     )
-    return x if is_array_or_scalar or hasattr(x, "__jax_array__") else _numpy_value(x)
+    return x if is_array_or_scalar else _numpy_value(x)
 
 
 def _stacked(x: Any, dtype: DType) -> Array:
@@ -248,6 +247,7 @@ def astype(
     Array([ 1, -1], dtype=int32)
     """
     check_arrays("astype", x)
+    x = self_converted(x)
     target_dtype = dtypes.requested("astype", dtype)
     is_complex = dtypes.kind(get_aval(x).dtype) == "c"
     if is_complex and dtypes.kind(target_dtype) not in "cb":

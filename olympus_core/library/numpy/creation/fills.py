@@ -9,7 +9,7 @@ import numpy as np
 from olympus_core.arrays.device_array import put_array
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, self_converted, shape_of
 from olympus_core.base.dtypes import DType
 from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir import trace
@@ -74,8 +74,7 @@ def full(
     Array([7, 7], dtype=int32, weak_type=True)
     """
     check_arrays("full", fill_value)
-    if hasattr(fill_value, "__jax_array__"):
-        fill_value = fill_value.__jax_array__()
+    fill_value = self_converted(fill_value)
     if dtype is not None:
         requested = dtypes.requested("full", dtype)
         is_number = requested != dtypes.float0
@@ -160,6 +159,7 @@ def full_like(
     Array([3., 3.], dtype=float32)
     """
     check_arrays("full_like", fill_value)
+    a = self_converted(a)
     aval = get_aval(a)
     target_dtype = dtypes.requested("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import get_aval, self_converted
 from olympus_core.base.errors import ArgumentError, DTypeError
 from olympus_core.ir.trace import at_base
 from olympus_core.ir.tracer import Array
@@ -277,6 +277,7 @@ def clip(
     >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
+    arr, min, max = map(self_converted, (arr, min, max))
     operands = [x for x in (arr, min, max) if x is not None]
     check_arrays("clip", arr, *operands)
     if any(dtypes.kind(get_aval(x).dtype) == "c" for x in operands):

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import get_aval
+from olympus_core.base.avals import get_aval, self_converted
 from olympus_core.base.errors import DTypeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
@@ -96,7 +96,7 @@ def iscomplexobj(x: Any) -> bool:
     if x is None:
         return False
     try:
-        return dtypes.kind(get_aval(x).dtype) == "c"
+        return dtypes.kind(get_aval(self_converted(x)).dtype) == "c"
     except DTypeError:
         return dtypes.kind(asarray(x).dtype) == "c"
 

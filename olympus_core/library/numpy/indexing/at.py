@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from olympus_core.base import dtypes, source
-from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, self_converted, shape_of
 from olympus_core.base.context import state
 from olympus_core.base.errors import IndexingError, NonConcreteBooleanIndexError
 from olympus_core.execution.eager import EagerTrace
@@ -392,8 +392,7 @@ class IndexUpdateRef:
         out_sharding: OutSharding = None,
         **options: Any,
     ) -> Array:
-        if hasattr(values, "__jax_array__"):
-            values = values.__jax_array__()
+        values = self_converted(values)
         run = functools.partial(_updated, operation=operation, options=Options(**options))
         return with_out_sharding(".set", out_sharding, run, self.array, self.index, values)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.avals import Shape, get_aval, self_converted
 from olympus_core.base.dimensions.expression import (
     SymbolicDim,
     is_symbolic_dim,
@@ -106,6 +106,7 @@ def _classify(i: Any, position: int) -> Any:
         i = as_array(i) if len(i) else np.zeros((0,), np.int64)
     elif isinstance(i, str):
         raise IndexingError(f"JAX does not support string indexing; got idx={i!r}")
+    i = self_converted(i)
     try:
         kind = dtypes.kind(get_aval(i).dtype)
     except DTypeError:
@@ -113,8 +114,6 @@ def _classify(i: Any, position: int) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
             f"boolean arrays are valid indices. Got a {type(i).__name__} at position {position}"
         ) from None
-    if hasattr(i, "__jax_array__"):
-        i = i.__jax_array__()
     if kind == "b":
         return _mask(i)
     if kind not in "iu":

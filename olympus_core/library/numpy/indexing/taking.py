@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.avals import Shape, get_aval, self_converted, shape_of
 from olympus_core.base.errors import (
     ArgumentError,
     ShapeError,
@@ -43,7 +43,8 @@ def _check_positions(name: str, a: Any, indices: Any, kinds: str = "iu") -> None
 
 
 def _flat(a: Any) -> Array:
-    return reshape(a, (get_aval(a).size,))
+    array = self_converted(a)
+    return reshape(array, (get_aval(array).size,))
 
 
 @structural()
