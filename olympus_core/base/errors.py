@@ -159,6 +159,18 @@ class UnexpectedTracerError(TraceError, TypeError):
     """Raised when a traced value is used after the end of the transformation that created it."""
 
 
+def escaped_tracer(user: str, type_name: str, origin: str) -> UnexpectedTracerError:
+    """Return the error for a traced value that `user`, an operation, got too late."""
+    return UnexpectedTracerError(
+        f"Encountered an unexpected tracer: {user} got an intermediate value with type "
+        f"{type_name} outside of the function it belongs to: it is {origin}. The function had a "
+        "side effect, allowing for a reference to the value to escape the scope of the "
+        "transformation",
+        hint="return values from the function instead of storing them in a global or an attribute; "
+        "olympus.checking_leaks() finds the leak earlier",
+    )
+
+
 class ShapeError(TraceError, TypeError, ValueError):
     """Raised when the shapes of an operation's operands do not match."""
 

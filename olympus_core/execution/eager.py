@@ -23,7 +23,7 @@ from olympus_core.base.errors import (
     DeletedArrayError,
     NaNError,
     ShardingError,
-    UnexpectedTracerError,
+    escaped_tracer,
 )
 from olympus_core.base.permissions import check_execution
 from olympus_core.execution import compilation
@@ -346,12 +346,8 @@ class EagerTrace:
 
     def _put(self, primitive: Primitive, params: dict[str, Any], x: Any) -> DeviceArray:
         if isinstance(x, Tracer):
-            raise UnexpectedTracerError(
-                "Encountered an unexpected tracer: "
-                f"'{primitive.spoken(params)}' got an intermediate value with type "
-                f"{x.aval.long_name()} outside of the function it belongs to: it is {x.origin()}",
-                hint="return values from the function instead of storing them",
-            )
+            user = f"'{primitive.spoken(params)}'"
+            raise escaped_tracer(user, x.aval.long_name(), x.origin())
         if hasattr(x, "__jax_array__"):
             x = x.__jax_array__()
             return x if isinstance(x, DeviceArray) else self._put(primitive, params, x)

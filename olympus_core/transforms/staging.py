@@ -24,7 +24,7 @@ from olympus_core.base.errors import (
     ShapeError,
     ShardingError,
     TraceError,
-    UnexpectedTracerError,
+    escaped_tracer,
 )
 from olympus_core.base.source import Source
 from olympus_core.ir import jaxpr_text as _jaxpr_text  # noqa: F401  (makes programs printable)
@@ -388,9 +388,4 @@ def _place() -> str | None:
 
 
 def _leaked(x: StagedTracer) -> OlympusError:
-    return UnexpectedTracerError(
-        "Encountered an unexpected tracer: an intermediate value with type "
-        f"{x.aval.long_name()} was used after the function it belongs to had been traced: it is "
-        f"{x.origin()}",
-        hint="return values from the function instead of storing them in a global or an attribute",
-    )
+    return escaped_tracer("a traced function", x.aval.long_name(), x.origin())
