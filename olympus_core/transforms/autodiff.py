@@ -112,7 +112,7 @@ def jvp(
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
-    is_weak = _are_weak(active_tangents)
+    is_weak = trace.at_base() and _are_weak(active_tangents)
     filled = [_instantiated(t, a, is_weak) for t, a in zip(out_tangents, out_avals, strict=False)]
     result = out_tree.unflatten(outs[:count]), out_tree.unflatten(filled)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
@@ -126,7 +126,7 @@ def _are_weak(inputs: Sequence[Any]) -> bool:
 def _instantiated(x: Any, aval: ShapedArray, is_weak: bool) -> Any:
     """Return a (co)tangent as `instantiate` does; with `is_weak` it is as weak as `aval`."""
     value = instantiate(x, aval)
-    return as_derivative(value, aval) if is_weak and trace.at_base() else value
+    return as_derivative(value, aval) if is_weak else value
 
 
 def _flattened(
@@ -296,7 +296,8 @@ def vjp(
         nonzero_cotangents = [
             c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
         ]
-        is_weak = _are_weak(nonzero_cotangents)
+        pairs = zip(nonzero_cotangents, out_avals, strict=True)
+        is_weak = _are_weak([c for c, a in pairs if a.weak_type])
         nonzero_cotangents += [None] * (len(outs) - count)
         input_cotangents = _pull_back(text.having(residuals), nonzero_cotangents, active)
         result: tuple[Any, ...] = in_tree.unflatten(
