@@ -332,11 +332,19 @@ class StagedFunction(Generic[_P, _R]):
 
                 names = self.argument_names(arguments)
                 _logger.warning(cache_misses.message(self.fun, names, key, list(self._calls)))
-            program = self._traced.pop(key, None)
+            program = self._traced.pop(key, None) or self._traced_elsewhere(key, arguments)
             call = self._keep(key, program or self.trace_program(arguments))
         if trace.at_base():
             call.placements.add(tuple(map(argument_place, arguments.leaves)))
         return call
+
+    def _traced_elsewhere(self, key: Any, arguments: Arguments) -> Program | None:
+        """Return the program that a `jit` of the function with other options has traced."""
+        others = _shared.get(self.fun, {}) if isinstance(self.fun, types.FunctionType) else {}
+        for calls in others.values():  # the key has the static arguments
+            if key in calls:
+                return calls[key].program._replace(donated=self._donated(arguments))
+        return None
 
     def _keep(self, key: Any, program: Program) -> StagedCall:
         """Return the call of a program, which is cached unless it has constants of one trace."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import weakref
@@ -217,6 +218,26 @@ def test_calls_and_stages_share_their_programs(name):
 
         STAGES[name](package.jit(double))
         return len(traces)
+
+    assert count(olympus) == count(jax)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"donate_argnums": 0}, {"keep_unused": True}, {"inline": True}, {"static_argnums": 1}],
+)
+def test_functions_with_other_options_share_traces_as_in_jax(options):
+    def count(package):
+        traces = []
+
+        def double(x, n=2):
+            traces.append(x)
+            return x * n
+
+        results = [jit(double)(package.numpy.ones(2)) for jit in (
+            package.jit, functools.partial(package.jit, **options), package.jit,
+        )]  # fmt: skip
+        return len(traces), list(map(np.ndarray.tolist, map(np.asarray, results)))
 
     assert count(olympus) == count(jax)
 
