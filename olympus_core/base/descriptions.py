@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import canonical_shape
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.base.manual_axes import ManualAxisType
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class ShapeDtypeStruct(metaclass=_Description):
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
+    #: False: references have no description
+    is_ref: ClassVar[bool] = False
     __slots__ = ("_layout", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
     #: the function that returns the format of arrays, of a layout and a sharding or None
     formatted: ClassVar[Callable[[Any, Any], Any]]
@@ -51,9 +53,15 @@ class ShapeDtypeStruct(metaclass=_Description):
         sharding: Any = None,
         weak_type: bool = False,
         manual_axis_type: ManualAxisType | None = None,
+        is_ref: bool = False,
     ) -> None:
         if dtype is None:
             raise ArgumentError("ShapeDtypeStruct: dtype must be specified.")
+        if is_ref:
+            raise UnsupportedError(
+                "ShapeDtypeStruct describes arrays, and is_ref=True describes a reference",
+                hint="pass a reference: olympus.new_ref(array)",
+            )
         self.shape = canonical_shape(shape)
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type
@@ -123,7 +131,7 @@ class ShapeDtypeStruct(metaclass=_Description):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an object without dimensions")
+            raise TypeError("len() of unsized object: it has no dimensions")
         return self.shape[0]
 
     def _key(self) -> tuple[Any, ...]:

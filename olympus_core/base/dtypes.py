@@ -358,12 +358,13 @@ class prng_key(extended):
     """The category of the dtypes of random keys."""
 
 
-def is_sub_dtype(a: DTypeLike | KeyDType, b: DTypeLike) -> bool:
-    """Return True if dtype `a` is `b`, or in the NumPy category `b` such as `np.floating`.
+def is_sub_dtype(arg1: DTypeLike | KeyDType, arg2: DTypeLike) -> bool:
+    """Return True if dtype `arg1` is `arg2`, or in the NumPy category `arg2` such as `np.floating`.
 
     >>> issubdtype(np.int8, np.integer)
     True
     """
+    a, b = arg1, arg2
     a_class, b_class = (x if isinstance(x, type) else getattr(x, "type", None) for x in (a, b))
     if any(isinstance(c, type) and issubclass(c, extended) for c in (a_class, b_class)):
         return isinstance(a_class, type) and isinstance(b, type) and issubclass(a_class, b)

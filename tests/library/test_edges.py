@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import random
 from collections.abc import Callable
@@ -335,6 +336,26 @@ def test_objects_that_convert_themselves_are_arguments(transform: Any) -> None:
 def test_transformations_refuse_objects_that_convert_themselves(call: Any) -> None:
     with pytest.raises(ValueError, match=r"Triggering __jax_array__\(\) during abstractification"):
         call(ArrayLike(xp.ones(2)))
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda p: p.lax.nextafter,
+        lambda p: p.lax.polygamma,
+        lambda p: p.lax.zeta,
+        lambda p: p.numpy.issubdtype,
+        lambda p: p.numpy.percentile,
+        lambda p: p.dlpack.from_dlpack,
+        lambda p: p.scipy.linalg.polar,
+        lambda p: p.random.multinomial,
+    ],
+)
+def test_parameters_have_the_names_and_defaults_of_jax(of: Any) -> None:
+    own, expected = (inspect.signature(of(p)).parameters.values() for p in (ox, jax))
+    assert [(p.name, p.kind, p.default) for p in own] == [
+        (p.name, p.kind, p.default) for p in expected
+    ]
 
 
 def test_masked_arrays_are_refused() -> None:

@@ -120,6 +120,7 @@ COUNTS = [
         np.asarray([0.5, 0.5, 0.5, np.nan, -1, 1], np.float32),
     ),
     draw("multinomial", 20.0, CHANCES),
+    draw("multinomial", 20.0, CHANCES, unroll=2),
     draw("multinomial", np.asarray([20, 5]), np.stack([CHANCES, CHANCES[::-1]])),
 ]
 COVARIANCE = np.asarray([[2, 0.5, 0], [0.5, 1, 0.2], [0, 0.2, 3]], np.float32)

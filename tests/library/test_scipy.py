@@ -78,6 +78,7 @@ DECOMPOSITIONS = [
     linalg("svd", TALL, full_matrices=False),
     linalg("svd", TALL, compute_uv=False),
     *[linalg("polar", x, side=s, method="svd") for x in (TALL, C) for s in ("left", "right")],
+    linalg("polar", TALL),
 ]
 
 #: real matrices with complex eigenvalues, and complex ones
@@ -352,6 +353,8 @@ def test_errors() -> None:
         (lambda: s.linalg.qr(A, mode="thin"), ArgumentError, "'full', 'economic' and 'r'"),
         (lambda: s.linalg.eigh(A, A), NotImplementedError, "Only the b=None case of eigh"),
         (lambda: s.linalg.polar(A, side="up"), ArgumentError, "'left' and 'right'"),
+        (lambda: s.linalg.polar(A, method="qr"), ArgumentError, "Unknown polar decomposition"),
+        (lambda: s.linalg.polar(TALL.T), NotImplementedError, "method='qdwh' only supports"),
         (lambda: s.linalg.schur(A, "odd"), ArgumentError, "'real' or 'complex'"),
         (lambda: s.linalg.schur(TALL), ShapeError, "schur needs square"),
         (lambda: s.linalg.hessenberg(TALL), ShapeError, "hessenberg needs square"),

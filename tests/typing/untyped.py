@@ -129,7 +129,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.numpy.array": ("object", "nested sequences, and whatever NumPy makes an array of"),
     "olympus.numpy.asarray": ("a", "as array"),
     "olympus.numpy.block": ("arrays", "lists of lists, however deep"),
-    "olympus.numpy.from_dlpack": ("x", "an array of any library"),
+    "olympus.numpy.from_dlpack": ("external_array", "an array of any library"),
     "olympus.numpy.frombuffer": ("buffer", "a buffer, which has no type before Python 3.12"),
     "olympus.numpy.fromfunction": (
         "kwargs return",
@@ -145,7 +145,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.scipy.sparse.linalg.bicgstab": ("A b x0 M return", "operators, and trees of arrays"),
     "olympus.scipy.sparse.linalg.cg": ("A b x0 M return", "operators, and trees of arrays"),
     "olympus.scipy.sparse.linalg.gmres": ("A b x0 M return", "operators, and trees of arrays"),
-    "olympus.dlpack.from_dlpack": ("x", "any value"),
+    "olympus.dlpack.from_dlpack": ("external_array", "any value"),
     "olympus.example_libraries.optimizers.adagrad": ("step_size return", "trees, and step sizes"),
     "olympus.example_libraries.optimizers.adam": ("step_size return", "trees, and step sizes"),
     "olympus.example_libraries.optimizers.adamax": ("step_size return", "trees, and step sizes"),

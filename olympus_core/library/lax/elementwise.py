@@ -87,6 +87,13 @@ def _binary(
     return _named(function, primitive, summary, call, printed)
 
 
+def _of_two(primitive: Elementwise, x: ArrayLike, y: ArrayLike) -> Array:
+    """Apply a primitive to two operands, whose function does not name them x and y."""
+    check_arrays(primitive.name, x, y)
+    result: Array = primitive.bind(*_of_one_rank(primitive.name, x, y))
+    return result
+
+
 def _check_first_kind(name: str, kinds: str, operands: Sequence[Any]) -> None:
     """Raise DTypeError unless the kind of the dtype of the first operand is in `kinds`."""
     avals = tuple(map(get_aval, operands))
@@ -300,18 +307,26 @@ clz = _unary(
     "clz(array([1, 16, -1]))",
     "Array([31, 27,  0], dtype=int32)",
 )
-polygamma = _binary(
-    transcendental.polygamma_p,
-    "The derivative of order m of digamma, at x",
-    "polygamma(array([1.0, 2.0]), array([1.0, 1.0]))",
-    "Array([ 1.644934 , -2.4041145], dtype=float32)",
-)
-zeta = _binary(
-    transcendental.zeta_p,
-    "The Hurwitz zeta function of s and q",
-    "zeta(array([2.0, 2.0]), array([1.0, 2.0]))",
-    "Array([1.644934  , 0.64493406], dtype=float32)",
-)
+
+
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
+    """The derivative of order `m` of digamma, at `x`; raises DTypeError for a dtype it lacks.
+
+    >>> polygamma(array([1.0, 2.0]), array([1.0, 1.0]))
+    Array([ 1.644934 , -2.4041145], dtype=float32)
+    """
+    return _of_two(transcendental.polygamma_p, m, x)
+
+
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
+    """The Hurwitz zeta function of `x` and `q`; raises DTypeError for a dtype it lacks.
+
+    >>> zeta(array([2.0, 2.0]), array([1.0, 2.0]))
+    Array([1.644934  , 0.64493406], dtype=float32)
+    """
+    return _of_two(transcendental.zeta_p, x, q)
+
+
 erf = _unary(
     transcendental.erf_p,
     "The error function",
@@ -410,12 +425,17 @@ atan2 = _binary(
     "atan2(array([1.0, 1.0, -1.0]), array([1.0, -1.0, -1.0]))",
     "Array([ 0.7853982,  2.3561945, -2.3561945], dtype=float32)",
 )
-nextafter = _binary(
-    arithmetic.nextafter_p,
-    "The float next to x on the way to y",
-    "nextafter(array([1.0, 1000.0]), 0.0)",
-    "Array([  0.99999994, 999.99994   ], dtype=float32)",
-)
+
+
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The float next to `x1` on the way to `x2`; raises DTypeError for a dtype it lacks.
+
+    >>> nextafter(array([1.0, 1000.0]), 0.0)
+    Array([  0.99999994, 999.99994   ], dtype=float32)
+    """
+    return _of_two(arithmetic.nextafter_p, x1, x2)
+
+
 complex = _binary(
     conversion.complex_p,
     "x + iy",

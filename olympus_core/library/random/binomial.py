@@ -150,8 +150,8 @@ def binomial(
     return _binomial(words, n, p, shape=shape, dtype=float_dtype("binomial", dtype))
 
 
-@composite(static_argnames=("shape", "dtype"))
-def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
+@composite(static_argnames=("shape", "dtype", "unroll"))
+def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType, unroll: int | bool) -> Array:
     n, p = promote_inexact(n, p)
     *batch, outcomes = shape
     chances = moveaxis(broadcast_to(p, shape), -1, 0)
@@ -166,7 +166,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
         return remaining_trials - count, count
 
     keys = random_split(key, (outcomes,))
-    _, counts = scan(draw, broadcast_to(n, tuple(batch)), (ratios, keys))
+    _, counts = scan(draw, broadcast_to(n, tuple(batch)), (ratios, keys), unroll=unroll)
     return convert(moveaxis(counts, 0, -1), dtype)
 
 
@@ -177,12 +177,14 @@ def multinomial(
     *,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
 ) -> Array:
     """Return floats with whole values: the counts of the outcomes of n draws with probabilities p.
 
     The outcomes are along the last axis of p, and of the result; `shape` is the shape of the
-    result, by default p's, and n broadcasts to it without its last axis.  Raises ShapeError for
-    parameters that do not match, ArgumentError (a ValueError) for a dtype that is not a float.
+    result, by default p's, and n broadcasts to it without its last axis.  `unroll` is that of the
+    `lax.scan` over the outcomes.  Raises ShapeError for parameters that do not match, ArgumentError
+    (a ValueError) for a dtype that is not a float.
 
     >>> multinomial(key(0), 10, array([0.5, 0.5])).sum()
     Array(10., dtype=float32)
@@ -192,4 +194,5 @@ def multinomial(
         raise ShapeError("multinomial: axis -1 is out of bounds for array of dimension 0, p")
     shape = fit_shape("multinomial", chances if shape is None else shape, chances)
     fit_shape("multinomial", shape[:-1], shape_of(n))
-    return _multinomial(words, n, p, shape=shape, dtype=float_dtype("multinomial", dtype))
+    target_dtype = float_dtype("multinomial", dtype)
+    return _multinomial(words, n, p, shape=shape, dtype=target_dtype, unroll=unroll)

@@ -265,7 +265,9 @@ def astype(
     return result if device is None else placed(result, device)
 
 
-def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(
+    external_array: Any, device: Device | None = None, copy: bool | None = None
+) -> Array:
     """Return another library's array, exchanged by `__dlpack__`, as an array on `device`.
 
     The elements are copied, as the other library may write to its array; an array of OLYMPUS is
@@ -276,6 +278,7 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     >>> from_dlpack(np.arange(3, dtype="int8"))
     Array([0, 1, 2], dtype=int8)
     """
+    x = external_array
     if isinstance(x, Array):
         result = placed(_copied(x) if copy else x, device)
     elif not hasattr(x, "__dlpack__"):

@@ -15,6 +15,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple
 from olympus_core.library.composite import composite
+from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.elementwise import arithmetic
 from olympus_core.library.numpy.indexing.reading import read
@@ -264,16 +265,30 @@ nanquantile = _at_fractions(
     """,
     skip_nan=True,
 )
-percentile = _at_fractions(
-    "percentile",
+_percentile = _at_fractions("percentile", "", skip_nan=False, whole=100)
+
+
+@out_sharded
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """`quantile` for percentages `q` (0 to 100).
 
     >>> percentile(array([1.0, 2.0, 3.0, 5.0]), array([25, 50, 100]))
     Array([1.75, 2.5 , 5.  ], dtype=float32)
-    """,
-    skip_nan=False,
-    whole=100,
-)
+    """
+    return _percentile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
+
+
 nanpercentile = _at_fractions(
     "nanpercentile",
     """`nanquantile` for percentages `q` (0 to 100).

@@ -296,14 +296,16 @@ def polar(
     a: ArrayLike,
     side: str = "right",
     *,
-    method: str = "svd",
+    method: str = "qdwh",
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
     """Return U with orthonormal columns or rows, and positive semidefinite P, with U P = a.
 
-    side: "left" for P U = a.  The method is always the singular value decomposition, so `eps` and
-    `max_iterations` have no effect.  Raises ArgumentError for another side.
+    side: "left" for P U = a.  Both methods compute the singular value decomposition, so `eps` and
+    `max_iterations` have no effect; only "svd" accepts a wide matrix with the side "right", or a
+    tall one with "left".  Raises ArgumentError for another side or method, and UnsupportedError
+    for a shape that the method does not accept.
 
     >>> polar(array([[2.0, 0.0], [0.0, 3.0]]))[1]
     Array([[2., 0.],
@@ -311,7 +313,17 @@ def polar(
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"polar has the sides 'left' and 'right', and not {side!r}")
-    u, s, vh = linalg.svd(inexact("polar", asarray(a)), full_matrices=False)
+    if method not in ("qdwh", "svd"):
+        raise ArgumentError(f"Unknown polar decomposition method {method}: polar has qdwh and svd")
+    matrix = inexact("polar", asarray(a))
+    rows, columns = shape_of(matrix)[-2:]
+    if method == "qdwh" and (rows < columns if side == "right" else rows > columns):
+        raise UnsupportedError(
+            "method='qdwh' only supports mxn matrices where m < n where side='right' and m >= n "
+            f"side='left', got {(rows, columns)} with {side=}",
+            hint="pass method='svd'",
+        )
+    u, s, vh = linalg.svd(matrix, full_matrices=False)
     scale = convert(s, get_aval(u).dtype)
     if side == "right":
         return dot(u, vh), dot(conj(vh), scale[..., :, None] * vh, swap_a=True)
