@@ -53,10 +53,17 @@ def _is_key(x: Any) -> bool:
 def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) -> Any:
     """Return the function from words to keys, and the function's results for each word."""
     operands = args if -1 in positions else [args[i] for i in positions if i < len(args)]
-    for leaf in tree.leaves(operands, is_leaf=_is_keys):
-        if not _is_keys(leaf):
-            name = getattr(fun, "__name__", "the function")
-            raise DTypeError(f"{name} needs all of its operands to be keys, and got {leaf!r:.80}")
+    operands = tree.leaves(operands, is_leaf=_is_keys)
+    key_dtypes = {leaf.dtype for leaf in operands if _is_keys(leaf)}
+    for leaf in operands:
+        if len(key_dtypes) > 1 or not _is_keys(leaf):
+            name, other = getattr(fun, "__name__", "the function"), f"{leaf!r:.80}"
+            if len(key_dtypes) > 1:
+                other = ", ".join(sorted(map(str, key_dtypes)))
+            raise DTypeError(
+                f"dtype={min(map(str, key_dtypes))} is not a valid dtype for JAX type promotion: "
+                f"{name} needs all operands to be keys of one implementation, and got {other}"
+            )
     leaves, treedef = tree.flatten(args, is_leaf=_is_keys)
     places = [i for i, leaf in enumerate(leaves) if _is_keys(leaf)]
     with_data, dtype = leaves[places[0]].with_data, leaves[places[0]].dtype

@@ -32,6 +32,10 @@ lax.concatenate([A, A], -1)
     concatenate dimension out of bounds: dimension -1 for shapes
 lax.concatenate([], 0)
     concatenate requires a non-empty sequences of arrays
+lax.complex(jnp.float16(1), jnp.float16(2))
+    complex does not accept dtype float16 at position 0\. Accepted dtypes at position 0 are
+lax.ragged_dot(A, jnp.ones((2, 4, 2)), jnp.ones(2))
+    ragged_dot_general requires that group_sizes\.dtype is subtype of np\.integer
 lax.split(A, (1, 2), axis=1)
     Sum of sizes 3 must be equal to dimension
 lax.pad(A, 0., [(-4, 0, 0), (0, 0, 0)])

@@ -257,6 +257,10 @@ TERMS = [
         r"a larger sample \(size 3\) than population",
     ),
     ("random.dirichlet(key, 1.0)", ValueError, r"requires alpha.ndim >= 1, got alpha.ndim == 0"),
+    ("random.key(jnp.arange(3))", TypeError, r"shape \(3,\) != \(\)\. Use jax\.vmap for batching"),
+    ("random.fold_in(key, jnp.arange(2))", TypeError, r"!= \(\)\. Use jax\.vmap for batching"),
+    ("random.uniform(random.split(random.key(0)))", ValueError, "Use jax.vmap for batching"),
+    ("jnp.where(True, random.key(0), 1)", ValueError, "dtype=key<fry> is not a valid dtype for"),
     ("random.key(0, impl='x')", ValueError, 'unrecognized PRNG implementation "x"'),
     (
         "random.multivariate_normal(key, f(2), f(3, 3))",

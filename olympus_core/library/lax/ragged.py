@@ -164,7 +164,10 @@ class _Ragged(NamedTuple):
         self, rhs: ShapedArray, sizes: ShapedArray, numbers: RaggedDotDimensionNumbers
     ) -> None:
         if dtypes.kind(sizes.dtype) not in "iu":
-            raise DTypeError(f"ragged_dot_general needs integer group sizes, and got {sizes.dtype}")
+            raise DTypeError(
+                "ragged_dot_general requires that group_sizes.dtype is subtype of np.integer, and "
+                f"got {sizes.dtype}"
+            )
         if sizes.ndim == 0:
             raise ShapeError("ragged_dot_general expects rank of group_sizes to be >=1")
         expected = (*[self.aval.shape[i] for i in self.prefix], sizes.shape[-1])

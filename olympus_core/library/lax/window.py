@@ -65,7 +65,10 @@ def padtype_to_pads(
             hint="padding is one of these, or a pair of ints for each dimension",
         )
     if any(stride < 1 for stride in window_strides):
-        raise ShapeError(f"a window needs positive strides, and got {tuple(window_strides)}")
+        raise ShapeError(
+            "window_strides must have every element be strictly positive, "
+            f"got {tuple(window_strides)}"
+        )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = max_dim((-(-size // stride) - 1) * stride + window - size, 0)

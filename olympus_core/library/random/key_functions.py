@@ -94,7 +94,8 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
     shape = get_aval(data).shape
     if shape:
         raise ShapeError(
-            f"fold_in accepts a scalar, but was given an array of shape {shape} != ()",
+            f"fold_in accepts a scalar, but was given an array of shape {shape} != (). "
+            "Use jax.vmap for batching.",
             hint="use olympus.vmap to fold in one integer at a time",
         )
     if isinstance(data, int):

@@ -512,7 +512,8 @@ def one_key(name: str, key: Any) -> Any:
     shape = get_aval(key_words(name, key)).shape[:-1]
     if shape:
         raise ShapeError(
-            f"{name} accepts a single key, but was given a key array of shape {shape} != ()",
+            f"{name} accepts a single key, but was given a key array of shape {shape} != (). "
+            "Use jax.vmap for batching.",
             hint="use olympus.vmap to pass one key at a time",
         )
     impl = impl_of(key)
@@ -571,7 +572,8 @@ def checked_seed(name: str, seed: Any) -> Any:
     aval: ShapedArray = get_aval(seed)
     if aval.shape:
         raise ShapeError(
-            f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != ()",
+            f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != (). "
+            "Use jax.vmap for batching",
             hint="use olympus.vmap to make a key of each seed",
         )
     if dtypes.kind(aval.dtype) not in "iu":

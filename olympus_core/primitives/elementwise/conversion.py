@@ -173,7 +173,9 @@ class Complex(Elementwise):
         out = super().abstract(*avals, **params)
         if dtypes.to_real(out.dtype) != avals[0].dtype:
             raise DTypeError(
-                f"complex takes float32 or float64 arrays, and got {avals[0].long_name()}",
+                f"complex does not accept dtype {dtypes.long_name(avals[0].dtype)} at position 0. "
+                "Accepted dtypes at position 0 are subtypes of float32, float64; got "
+                f"{avals[0].long_name()}",
                 hint="convert it first: x.astype('float32')",
             )
         return out
