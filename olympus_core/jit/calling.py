@@ -339,12 +339,16 @@ class StagedFunction(Generic[_P, _R]):
         return call
 
     def _traced_elsewhere(self, key: Any, arguments: Arguments) -> Program | None:
-        """Return the program that a `jit` of the function with other options has traced."""
+        """Return the program that a `jit` of the function with other options has traced.
+
+        The key has the static arguments; no other option changes the program.
+        """
         others = _shared.get(self.fun, {}) if isinstance(self.fun, types.FunctionType) else {}
-        for calls in others.values():  # the key has the static arguments
-            if key in calls:
-                return calls[key].program._replace(donated=self._donated(arguments))
-        return None
+        try:
+            found = [calls[key] for calls in [*others.values()] if key in calls]  # threads add more
+        except Exception as error:
+            raise self._incomparable(arguments.static, error) from error
+        return found[0].program._replace(donated=self._donated(arguments)) if found else None
 
     def _keep(self, key: Any, program: Program) -> StagedCall:
         """Return the call of a program, which is cached unless it has constants of one trace."""
