@@ -44,7 +44,7 @@ from olympus_core.ir.olympuspr import Olympuspr, ProgramParams, Var, exact
 from olympus_core.ir.sharding_rules import check_context
 from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.inlining import Inline, call_in_trace
-from olympus_core.jit.options import JitOptions, parameters_of, positional_names
+from olympus_core.jit.options import JitOptions, from_start, parameters_of, positional_names
 from olympus_core.jit.reference_calling import ReferenceProgram, with_values_of
 from olympus_core.placement.mesh import Mesh
 from olympus_core.placement.sharding import Sharding
@@ -271,9 +271,10 @@ class StagedFunction(Generic[_P, _R]):
         static: list[tuple[int | str, Any]] = []
         options = self.options
         if options.static_argnums or options.static_argnames:
-            static = [(i, args[i]) for i in options.static_argnums if i < len(args)]
+            static_argnums = from_start(options.static_argnums, len(args))
+            static = [(i, args[i]) for i in static_argnums if 0 <= i < len(args)]
             static += [(n, kwargs[n]) for n in options.static_argnames if n in kwargs]
-            args = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
+            args = tuple(x for i, x in enumerate(args) if i not in static_argnums)
             kwargs = {n: x for n, x in kwargs.items() if n not in options.static_argnames}
         leaves, in_tree = data.flatten_data((args, kwargs))
         try:
@@ -422,11 +423,12 @@ class StagedFunction(Generic[_P, _R]):
         static = {w for w, _ in arguments.static}
         positions = len(arguments.in_tree.children()[0].children()) + len(static)
         dynamic = [i for i in range(positions) if i not in static]
+        donate_argnums = from_start(options.donate_argnums, positions)
         donated = set()
         for leaf, path in enumerate(data.paths(arguments.in_tree)):
             by_keyword, top = path[0].idx == 1, path[1]
             names, place = options.donate_argnames, None if by_keyword else dynamic[top.idx]
-            if (by_keyword and top.key in names) or place in options.donate_argnums:
+            if (by_keyword and top.key in names) or place in donate_argnums:
                 donated.add(leaf)
         return frozenset(donated)
 

@@ -82,6 +82,13 @@ class JitOptions(NamedTuple):
         return JitOptions(*static, *donate)
 
 
+def from_start(argnums: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return sorted positions of a call of `count` arguments, counted from the first one."""
+    if not argnums or argnums[0] >= 0:
+        return argnums
+    return tuple(sorted({n + count if n < 0 else n for n in argnums}))
+
+
 def parameters_of(fun: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function; `*args, **kwargs` if it has no signature."""
     try:
@@ -117,9 +124,8 @@ def _complete(
             f"Jitted function has {what}_argnums={tuple(sorted(nums))}, but only accepts {count} "
             "positional arguments"
         )
-    for n in [n for n in nums if n < 0]:
-        nums.remove(n)
-        nums.add(n + count)
+    if of.VAR_POSITIONAL not in kinds:  # else a call has the number of arguments
+        nums = {n + count if n < 0 else n for n in nums}
     unnamed = {p.name for p in parameters if p.kind in (of.POSITIONAL_ONLY, of.VAR_POSITIONAL)}
     if invalid := names & unnamed:
         raise OptionError(f"{_invalid(what, invalid)} These are positional-only")
@@ -131,7 +137,7 @@ def _complete(
             f"{parameter_names}"
         )
     all_nums = nums | {positional.index(n) for n in names if n in positional}
-    all_names = names | {positional[n] for n in nums if n < count}
+    all_names = names | {positional[n] for n in nums if 0 <= n < count}
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
 
 

@@ -46,6 +46,17 @@ def test_statics_by_position_and_name():
     assert f("plus", X, True).dtype == np.float32
 
 
+def test_negative_positions_count_from_the_last_argument_of_a_call():
+    def f(*args):
+        return args[0] * args[-1] if args[-1] > 2 else args[0]
+
+    assert float(olympus.jit(f, static_argnums=-1)(2.0, 3)) == 6.0
+    assert float(olympus.jit(f, static_argnums=-1)(2.0, 1.0, 1)) == 2.0
+    x = jnp.ones(3)
+    olympus.jit(lambda a, *rest: rest[0] + a, donate_argnums=-1)(1.0, x)
+    assert x.is_deleted()
+
+
 def test_equal_statics_of_other_types_are_others():
     f = olympus.jit(lambda x, n: x + n, static_argnums=1)
     assert f(1, 1).dtype == np.int32
