@@ -264,9 +264,9 @@ def device_put(
     `device` is a device or a sharding, or a tree prefix of `x` of these.  A `memory.Space` leaves
     an array on its devices, and puts it in the memory of these or of their host.  An array that is
     put on a device explicitly stays there: programs run on its devices.  In a traced function a
-    sharding is a constraint, and a device has no effect.  `src` is the place of the cotangents of
-    traced arrays.  With `may_alias=False` the result has memory of its own.  `donate` has no
-    effect: `x` stays valid.
+    device has no effect, and neither has a sharding on a mesh of Auto axes: write
+    `with_sharding_constraint` there.  `src` is the place of the cotangents of traced arrays.  With
+    `may_alias=False` the result has memory of its own.  `donate` has no effect: `x` stays valid.
 
     Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
     device nor a sharding, and for both `donate` and `may_alias`, ShardingError for a sharding that

@@ -118,7 +118,8 @@ class ArrayCopySemantics(enum.Enum):
 class DevicePut(LinearPrimitive):
     """Its operands, each moved to one of `devices`: a device, a sharding, a memory, or None.
 
-    In a program, a device has no effect, and a sharding is a constraint.
+    In a program, a device has no effect, and neither has a sharding, unless an accelerator moves
+    the operand between its memory and the host's.
     """
 
     multiple_results = True
@@ -137,9 +138,12 @@ class DevicePut(LinearPrimitive):
         return tuple(params["devices"])
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if ctx.platform == "cpu":
+            return operands
+        moved = zip(operands, ctx.avals_in, ctx.avals_out, params["devices"], strict=True)
         return [
-            _constrained(ctx, x, aval, where)
-            for x, aval, where in zip(operands, ctx.avals_out, params["devices"], strict=True)
+            _constrained(ctx, x, out, where) if aval.on_host or out.on_host else x
+            for x, aval, out, where in moved
         ]
 
     def jvp(
