@@ -163,8 +163,8 @@ def use_abstract_mesh(mesh: AbstractMesh) -> contextlib.AbstractContextManager[N
     """
     if not isinstance(mesh, AbstractMesh):
         raise ArgumentError(
-            "Expected mesh of type `olympus.sharding.AbstractMesh`: use_abstract_mesh got "
-            f"{mesh!r:.80}"
+            "Expected mesh of type `olympus.sharding.AbstractMesh`. Got type: "
+            f"{type(mesh)}: use_abstract_mesh got {mesh!r:.80}"
         )
     around = abstract_mesh()
     if not mesh.empty and not around.empty and mesh.size != around.size:

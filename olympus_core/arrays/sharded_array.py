@@ -7,7 +7,7 @@ released: such arrays are made in the context `default_device`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -287,10 +287,8 @@ def make_array_from_callback(
             name, key_types, shape, sharding, [parts[p] for p in places]
         )
         return keys
-    kinds = {part.dtype for part in parts.values()}
-    if len(kinds) > 1:
-        raise _dtypes_error(name, kinds)
     part_aval = get_aval(next(iter(parts.values())))
+    _check_dtypes(name, parts.values(), part_aval.dtype)
     aval = part_aval.update(shape=shape)
     buffers = [
         xla.put(parts[place].astype(aval.dtype), device)
@@ -415,9 +413,7 @@ def make_array_from_single_device_arrays(
             f"{_listed(d.id for d in by_device)}: in {name} the input arrays must be from distinct "
             f"devices of {sharding!r}"
         )
-    kinds = {x.aval.dtype for x in arrays}
-    if len(kinds) > 1 or (dtype is not None and dtypes.dtype(dtype) not in kinds):
-        raise _dtypes_error(name, kinds)
+    _check_dtypes(name, arrays, arrays[0].dtype if dtype is None else dtypes.dtype(dtype))
     shard_shape = sharding.shard_shape(shape)
     for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):
         _check_part(name, index, by_device[device], shard_shape, shape, sharding)
@@ -444,10 +440,14 @@ def _checked_sharding(caller: str, sharding: Any) -> Sharding:
     return sharding
 
 
-def _dtypes_error(caller: str, kinds: Any) -> ShardingError:
-    return ShardingError(
-        f"Input buffers to `Array` must have matching dtypes: {caller} got {_listed(kinds)}"
-    )
+def _check_dtypes(caller: str, parts: Iterable[Any], expected: Any) -> None:
+    """Raise ShardingError for a part of another dtype than `expected`."""
+    for part in parts:
+        if part.dtype != expected:
+            raise ShardingError(
+                f"Input buffers to `Array` must have matching dtypes. Got {part.dtype}, expected "
+                f"{expected} for buffer: {np.asarray(part)!s:.80}: in {caller}"
+            )
 
 
 def _check_part(

@@ -161,7 +161,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 "in_shardings is specified, and it got "
                 f"{', '.join(map(repr, keywords))} by keyword"
             )
-        _check_tuple(self.shardings.ins, len(places[0]))
+        check_positional("pjit in_shardings", self.shardings.ins, len(places[0]))
         prefix, leaves = self.shardings.ins, arguments.leaves
         shardings = _named(self.caller, "in_shardings", prefix, places[0], leaves)
         shardings += [None] * (len(arguments.avals) - len(shardings))
@@ -174,11 +174,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
             own = committed_sharding(x) or _declared(x)
             _check_layout(x, own, sharding, aval)
             _check_memory(x, aval, sharding)
-            if isinstance(own, SingleDeviceSharding) and isinstance(sharding, SingleDeviceSharding):
-                continue
-            if own is None or _is_reordered(own, sharding, aval.ndim):
-                continue
-            if not own.is_equivalent_to(sharding, aval.ndim):
+            if own is not None and not _same_split(own, sharding, aval.ndim):
                 raise ShardingError(
                     f"the argument {name!r} of '{self.name}', {aval.long_name()}, has "
                     f"{own.spoken()}, and in_shardings has {sharding.spoken()} for it: Sharding "
@@ -218,8 +214,11 @@ def _check_memory(x: Any, aval: ShapedArray, sharding: Sharding) -> None:
         )
 
 
-def _check_tuple(prefix: Any, count: int) -> None:
-    """Raise TransformError unless `in_shardings` is one sharding, or has one for each argument."""
+def check_positional(what: str, prefix: Any, count: int) -> None:
+    """Raise TransformError unless `prefix` is one sharding, or has one for each of the arguments.
+
+    `what` names the prefix, and `count` is the number of the arguments.
+    """
     if isinstance(prefix, Sharding | PartitionSpec | Format | None):
         return
     if isinstance(prefix, tuple) and len(prefix) == count:
@@ -231,9 +230,9 @@ def _check_tuple(prefix: Any, count: int) -> None:
         else f"is not a tuple: got {type(prefix)} instead."
     )
     raise TransformError(
-        "pjit in_shardings specification must be a tree prefix of the positional arguments tuple. "
-        "In particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple "
-        f"of length equal to the number of positional arguments. But pjit in_shardings {wrong}",
+        f"{what} specification must be a tree prefix of the positional arguments tuple. In "
+        f"particular, {what} must either be a Sharding, a PartitionSpec, or a tuple of length "
+        f"equal to the number of positional arguments. But {what} {wrong}",
         hint="write a tuple with a sharding, or None, for each argument",
     )
 
@@ -297,27 +296,24 @@ def _check_layout(x: Any, own: Sharding | None, sharding: Sharding, aval: Shaped
         )
 
 
-def _is_reordered(own: Sharding, other: Sharding, ndim: int) -> bool:
-    """Return True for one split of an array on the same devices in two orders."""
-    if own.devices == other.devices or own.tiling(ndim) != other.tiling(ndim):
+def _same_split(own: Sharding, other: Sharding, ndim: int) -> bool:
+    """Return True if two shardings split an array of `ndim` dimensions in the same way.
+
+    Their devices may be others.
+    """
+    terms = [s.unreduced if isinstance(s, NamedSharding) else frozenset() for s in (own, other)]
+    if terms[0] != terms[1]:
         return False
-    return len(own.devices) > 1 and set(own.devices) == set(other.devices)
+    is_whole = own.is_fully_replicated and other.is_fully_replicated
+    return is_whole or own.tiling(ndim) == other.tiling(ndim)
 
 
 def _moved(x: Any, sharding: Sharding | None) -> Any:
-    """Return an argument on the devices of `in_shardings`, which may have another order.
-
-    From one device to another it is moved too.
-    """
-    own, one = committed_sharding(x), SingleDeviceSharding
-    if own is None or sharding is None:
+    """Return an argument on the devices of `in_shardings`, in their order."""
+    own = committed_sharding(x)
+    if own is None or sharding is None or own.devices == sharding.devices:
         return x
-    if _is_reordered(own, sharding, x.aval.ndim):
-        return put_on(x, sharding)
-    if not (isinstance(sharding, one) and isinstance(own, one)):
-        return x
-    place = sharding.with_layout(None)
-    return x if own.with_layout(None) == place else put_on(x, place)
+    return put_on(x, sharding.with_layout(None) if len(sharding.devices) == 1 else sharding)
 
 
 def _in_memory(x: Any, sharding: Sharding | None) -> Any:

@@ -22,6 +22,7 @@ from olympus_core.base.source import wraps
 from olympus_core.ir import trace, unreduced_rules
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.jit.sharded_calling import check_positional
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
@@ -110,6 +111,8 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """
     leaves, treedef = tree.flatten(xs)
     full = treedef.unflatten(range(len(leaves)))
+    if isinstance(xs, tuple):
+        check_positional("reshard out_shardings", out_shardings, len(xs))
     where = tree.prefix_leaves("reshard", "out_shardings", out_shardings, full)
     moved: _T = treedef.unflatten([_resharded(x, s) for x, s in zip(leaves, where, strict=True)])
     return moved
@@ -128,6 +131,7 @@ def _resharded(x: Any, where: Any) -> Any:
 def as_type(x: Any, sharding: NamedSharding) -> Any:
     """Return an array whose type has a sharding; none if the mesh has no explicit axes."""
     aval = get_aval(x)
+    sharding = _without_last(sharding, aval.ndim)
     sharding.tiling_of(aval.shape, f"an array {aval.long_name()}")
     typed = typed_sharding(sharding, aval.ndim)
     if typed is not None:
@@ -139,6 +143,14 @@ def as_type(x: Any, sharding: NamedSharding) -> Any:
     if aval.explicit is None and typed is None:
         return x
     return reshard_p.bind(x, sharding=sharding)
+
+
+def _without_last(sharding: NamedSharding, ndim: int) -> NamedSharding:
+    """Return a sharding without the last entries of its spec that are None and exceed `ndim`."""
+    entries = sharding.spec.partitions
+    if len(entries) <= ndim or any(entry is not None for entry in entries[ndim:]):
+        return sharding
+    return sharding.update(spec=sharding.spec.update(partitions=entries[:ndim]))
 
 
 def out_sharded(fun: Callable[_P, _R]) -> Callable[_P, _R]:

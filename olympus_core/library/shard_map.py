@@ -511,8 +511,11 @@ def _check_spec(
             raise ShardingError(
                 f"in_specs passed to shard_map: {given} does not match the specs of the input: "
                 f"{own} for arg: {aval.long_name()}, {place.value_name()} of "
-                f"'{function_name(place.function)}'{source.current_location().place()}",
-                hint="leave in_specs out, and shard_map infers them, or reshard the argument",
+                f"'{function_name(place.function)}'{source.current_location().place()}. "
+                "`in_specs` is an optional argument so you can omit specifying it and shard_map "
+                "will infer the in_specs from the arguments",
+                hint="if you want to reshard your inputs, use `reshard` on the arguments and pass "
+                "the results",
             )
     if len(spec) > aval.ndim:
         raise too_long(place, spec, aval)

@@ -280,6 +280,7 @@ row("uneven", lambda p: p.np.zeros((7, 4), out_sharding=p.P("x")))
 # changes of shardings
 row("reshard", lambda p, a: p.sharding.reshard(a, p.P(None, "x")), A)
 row("reshard whole", lambda p, a: p.sharding.reshard(a, p.P()), A)
+row("reshard to more dimensions", lambda p, a: p.sharding.reshard(a, p.P("x", None, None)), A)
 row("reshard both", lambda p, a: p.sharding.reshard(a, p.P(("x", "y"))), A)
 row("reshard uneven", lambda p, a: p.sharding.reshard(a, p.P("x")), ((7, 8), N))
 row(

@@ -326,6 +326,16 @@ def counted(p: Any, k: Any) -> Any:
     return p.m.pmap(lambda x, k: x * k, static_broadcasted_argnums=1)(host(8), k)
 
 
+def on_last_devices(p: Any, spec: Any, wanted: Any) -> Any:
+    """Return the devices of twice an array on the first four, by `in_shardings` on the others."""
+    first, last = [
+        p.sharding.NamedSharding(p.sharding.Mesh(np.array(some), ("x",)), s)
+        for some, s in ((p.m.devices()[:4], spec), (p.m.devices()[4:], wanted))
+    ]
+    double = p.m.jit(lambda x: x * 2, in_shardings=last)
+    return sorted(d.id for d in double(p.m.device_put(host(8), first)).sharding.device_set)
+
+
 plain("pmap on other devices", lambda p: mapped_on(p, slice(4), slice(4, 8)))
 plain(
     "pmap on the same devices in another order",
@@ -353,6 +363,16 @@ plain("pmap of in_axes for another tree", lambda p: p.m.pmap(
 plain("in_shardings on the same devices in another order", lambda p: p.m.jit(
     lambda x: x * 2, in_shardings=named(p, "x"))(
     p.m.device_put(host(8, 2), reversed_rows(p))))  # fmt: skip
+plain("in_shardings on other devices", lambda p: on_last_devices(p, p.P("x"), p.P("x")))
+plain(
+    "in_shardings of another split on other devices",
+    lambda p: on_last_devices(p, p.P("x"), p.P()),
+    "Sharding passed to jit does not match",
+)
+plain("put in a program", lambda p: p.m.jit(
+    lambda x: p.m.device_put(x * 2, named(p, "y")))(put(p, "x")).sharding.spec)  # fmt: skip
+plain("reshard with a list", lambda p: p.sharding.reshard((host(8),), [named(p, "x")]),
+      "reshard out_shardings is not a tuple: got <class 'list'>")  # fmt: skip
 plain("committed keys", lambda p: p.m.device_put(keys(p), named(p, "x"))._committed)
 plain("text of a type on a mesh of Auto axes", lambda p: put(p, "x").aval.str_short(True, True))
 plain("parts of another shape", lambda p: p.m.make_array_from_callback(

@@ -67,8 +67,11 @@ class SelectN(SingleResult):
         spec = sharding_rules.same("select", cases)
         if which.shape and which.explicit is not None and sharding_rules.spec_of(which) != spec:
             if any(c.explicit is not None for c in cases):
+                case = next(c for c in cases if c.explicit is not None)
                 raise sharding_rules.ambiguous(
-                    "select `which` must be scalar or have the same sharding as cases", avals
+                    "select `which` must be scalar or have the same sharding as cases, got `which` "
+                    f"sharding {which.sharding} but case sharding {case.sharding}",
+                    avals,
                 )
             return [(None,) * outs[0].ndim]
         return [spec]
