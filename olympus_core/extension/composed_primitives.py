@@ -80,15 +80,13 @@ def _approx_top_k(
     aggregate_to_topk: bool,
 ) -> list[Any]:
     function = sort.approx_max_k if is_max_k else sort.approx_min_k
-    return list(
-        function(
-            operand,
-            k,
-            reduction_dimension,
-            recall_target,
-            reduction_input_size_override,
-            aggregate_to_topk,
-        )
+    return function(
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
     )
 
 

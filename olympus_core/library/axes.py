@@ -40,16 +40,22 @@ def _argument(what: str) -> str:
     return "" if what == "axis" else f", in {what}"
 
 
-def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> tuple[int, ...]:
+def canonical_axes(
+    axes: int | Iterable[Any],
+    ndim: int,
+    what: str = "axis",
+    repeated: str = "duplicate value in 'axis'",
+) -> tuple[int, ...]:
     """Return one or several axes as a tuple of ints in [0, ndim), in their order.
 
-    `what` names the argument in messages.  Raises ShapeError for an axis that is no int or out of
+    `what` names the argument in messages, and `repeated` is the message's begin for repeated axes.
+    Raises ShapeError for an axis that is no int or out of
     bounds, and for repeated axes.
     """
     requested = as_sequence(axes)
     canonical = tuple([canonical_axis(a, ndim, what) for a in requested])
     if len(set(canonical)) != len(canonical):
-        raise ShapeError(f"duplicate value in 'axis': {tuple(requested)}{_argument(what)}")
+        raise ShapeError(f"{repeated}: {tuple(requested)}{_argument(what)}")
     return canonical
 
 

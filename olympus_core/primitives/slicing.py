@@ -151,10 +151,13 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
             f"({', '.join([s.long_name() for s in starts])})"
         )
     if any(dtypes.kind(s.dtype) not in "ui" for s in starts) or len({s.dtype for s in starts}) > 1:
-        text = ", ".join(dtypes.long_name(s.dtype) for s in starts)
-        raise DTypeError(
-            f"index arguments to {name} must be integers of the same type, got: {text}"
-        )
+        raise index_dtypes_error(name, [s.dtype for s in starts])
+
+
+def index_dtypes_error(name: str, given: Sequence[dtypes.DType]) -> DTypeError:
+    """Return the error of start indices that are not integers of one dtype."""
+    text = ", ".join(map(dtypes.long_name, given))
+    return DTypeError(f"index arguments to {name} must be integers of the same type, got: {text}")
 
 
 class DynamicSlice(LinearPrimitive, SingleResult):

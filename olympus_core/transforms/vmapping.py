@@ -88,7 +88,7 @@ def vmap(
         leaves, in_tree = tree.flatten((args, kwargs))
         names = _names(fun, args, kwargs)
         dims = _dims(fun, args, kwargs, in_axes, names, leaves)
-        size = _size(fun, names, leaves, dims, axis_size)
+        size = _size(fun, in_tree, names, leaves, dims, axis_size)
         out_trees: list[tree.PyTreeDef] = []
 
         def flat(*xs: Any) -> list[Any]:
@@ -204,6 +204,7 @@ def _dims(
 
 def _size(
     fun: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
     names: Sequence[str],
     leaves: Sequence[Any],
     dims: Sequence[int | None],
@@ -216,12 +217,16 @@ def _size(
         return sizes.pop()
     if not sizes:
         term = (
-            "vmap must have at least one non-None value in in_axes"
-            if leaves
-            else "vmap wrapped function must be passed at least one argument containing an array"
+            "vmap must have at least one non-None value in in_axes or axis_size must be specified"
         )
+        if not leaves:
+            args, kwargs = in_tree.unflatten([])
+            term = (
+                "vmap wrapped function must be passed at least one argument containing an array or "
+                f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
+            )
         raise TransformError(
-            f"{term} or axis_size must be specified: '{function_name(fun)}' has no mapped argument",
+            f"{term}: '{function_name(fun)}' has no mapped argument",
             hint="give one argument an axis, or pass axis_size",
         )
     axes = [

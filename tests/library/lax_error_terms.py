@@ -50,6 +50,22 @@ lax.dynamic_slice(A, (1,), (2, 2))
     Length of slice indices must match number of operand
 lax.dynamic_slice(A, (1., 1), (2, 2))
     index arguments to dynamic_slice must be integers of the
+lax.dynamic_slice(A, (np.int32(1), np.int16(2)), (2, 2))
+    index arguments to dynamic_slice must be integers of the same type, got: int32, int16
+lax.dynamic_update_slice(A, A[:2], (np.int8(1), np.uint8(2)))
+    index arguments to dynamic_update_slice must be integers of the same type, got
+lax.split(A, (7, -1))
+    Sizes passed to split must be nonnegative, got
+lax.expand_dims(A, (0, 0))
+    repeated axis in lax.expand_dims: \(0, 0\)
+lax.squeeze(A[None], (0, 0))
+    dimensions are not unique: \(0, 0\)
+lax.top_k(jnp.array([1j, 2j]), 1)
+    top_k is not compatible with complex inputs
+lax.switch(1.0, [lambda: 1, lambda: 2])
+    Index type must be an integer, got 1\.0 as float32
+lax.switch(np.arange(2), [lambda: 1, lambda: 2])
+    Branch index must be scalar, got \[0 1\] of shape \(2,\)
 lax.dynamic_slice(A, (jnp.array([1]), 1), (2, 2))
     start_indices arguments to dynamic_slice must be scalars, got indices
 lax.dynamic_update_slice(A, ones(2), (1, 1))

@@ -47,8 +47,7 @@ CLIPPED: dict[str, Call] = {
     "getitem": lambda x, i: x[i],
     "getitem of a scalar": lambda x, i: x[i[0]][None],
     "dynamic_slice": lambda x, i: lax.dynamic_slice(x, i, (1,)),
-    "dynamic_slice with int32": lambda x, i: _one_row(x, jnp.int32(0), i[0]),
-    "dynamic_slice with uint8": lambda x, i: _one_row(x, jnp.uint8(0), i[0]),
+    "dynamic_slice of a row": lambda x, i: _one_row(x, jnp.zeros_like(i[0]), i[0]),
 }
 #: Reads at an index, which return 0 out of bounds.
 FILLED: dict[str, Call] = {

@@ -153,7 +153,7 @@ vmap(lambda x, y: x)(ones, np.ones(4))
 vmap(lambda x: x, in_axes=None)(ones)
     vmap must have at least one non-None value in in_axes
 vmap(lambda x: x)()
-    vmap wrapped function must be passed at least one argument
+    containing an array or axis_size must be specified, got empty \*args=\(\) and \*\*kwargs=
 vmap(lambda x: x, in_axes=(0, 0))(ones)
     vmap in_axes must be .* len\(in_axes\)=2, len\(args\)=1
 vmap(lambda x: x, in_axes=([0],))((ones,))

@@ -62,10 +62,14 @@ def check_index(index: Any) -> None:
         raise DTypeError(f"Index type must be an integer, got {index!s:.60}: in switch") from None
     if aval.shape:
         raise DTypeError(
-            f"Branch index must be scalar, got {aval.long_name()} of shape {aval.shape}: in switch"
+            f"Branch index must be scalar, got {index!s:.60} of shape {aval.shape}: the index of "
+            f"switch is {aval.long_name()}"
         )
     if dtypes.kind(aval.dtype) not in "iu":
-        raise DTypeError(f"Index type must be an integer, got {aval.long_name()}: in switch")
+        raise DTypeError(
+            f"Index type must be an integer, got {index!s:.60} as {dtypes.long_name(aval.dtype)}: "
+            "in switch"
+        )
 
 
 def check_branches(

@@ -189,7 +189,8 @@ def squeeze(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     >>> squeeze(array([[1, 2]]), (0,))
     Array([1, 2], dtype=int32)
     """
-    dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
+    ndim = len(shape_of(array))
+    dims = tuple(sorted(canonical_axes(dimensions, ndim, repeated="dimensions are not unique")))
     if not dims and isinstance(array, Array):
         return array
     return p.squeeze_p.bind(array, dimensions=dims)
@@ -206,7 +207,8 @@ def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """
     have = shape_of(array)
     rank = len(have) + len(dimensions)
-    new_axes = set(canonical_axes(dimensions, rank))
+    repeated = "repeated axis in lax.expand_dims"
+    new_axes = set(canonical_axes(dimensions, rank, repeated=repeated))
     dims = tuple([i for i in range(rank) if i not in new_axes])
     shape = [1] * rank
     for i, n in zip(dims, have, strict=True):

@@ -25,6 +25,7 @@ from olympus_core.primitives import joining, slicing
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p
 from olympus_core.primitives.elementwise.logic import lt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
+from olympus_core.primitives.slicing import index_dtypes_error
 
 
 @structural()
@@ -73,6 +74,8 @@ def split(operand: ArrayOrKeys, sizes: Sequence[int], axis: int = 0) -> list[Arr
     [Array([5, 6], dtype=int32), Array([7], dtype=int32)]
     """
     position = canonical_axis(axis, len(shape_of(operand)))
+    if any(isinstance(n, int) and n < 0 for n in sizes):
+        raise ShapeError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     return joining.split_p.bind(operand, sizes=canonical_shape(sizes, "sizes"), axis=position)
 
 
@@ -181,7 +184,7 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
     return result if keepdims else squeeze(result, (position,))
 
 
-def _starts(operand: Any, start_indices: Any, wrap: bool | Sequence[bool]) -> list[Any]:
+def _starts(name: str, operand: Any, start_indices: Any, wrap: bool | Sequence[bool]) -> list[Any]:
     """Return start indices in one dtype, with negative ones wrapped on axes whose `wrap` is on."""
     shape = shape_of(operand)
     starts = (
@@ -193,6 +196,9 @@ def _starts(operand: Any, start_indices: Any, wrap: bool | Sequence[bool]) -> li
             "Length of slice indices must match number of operand dimensions "
             f"({len(starts)} vs {shape}), as that of allow_negative_indices, {len(flags)}"
         )
+    given = [dtypes.canonicalize(i.dtype) for i in starts if hasattr(i, "dtype")]
+    if len({*given}) > 1:
+        raise index_dtypes_error(name, given)
     dtype = index_dtype(starts)
     return [wrapped(i, n, dtype, f) for i, n, f in zip(starts, shape, flags, strict=True)]
 
@@ -285,7 +291,7 @@ def dynamic_slice(
     >>> dynamic_slice(iota("int32", 5), (3,), (2,))
     Array([3, 4], dtype=int32)
     """
-    starts = _starts(operand, start_indices, allow_negative_indices)
+    starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     sizes = canonical_shape(slice_sizes, "slice_sizes")
     return slicing.dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
@@ -354,7 +360,7 @@ def dynamic_update_slice(
     >>> dynamic_update_slice(array([5, 6, 7]), array([0, 0]), (1,))
     Array([5, 0, 0], dtype=int32)
     """
-    starts = _starts(operand, start_indices, allow_negative_indices)
+    starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return slicing.dynamic_update_slice_p.bind(operand, update, *starts)
 
 

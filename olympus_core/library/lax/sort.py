@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import dimension, get_aval
-from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays
@@ -83,13 +83,16 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
 
     Of equal elements the first comes first; a NaN is greater than all.
 
-    Raises ShapeError if the axis has fewer than k elements.
+    Raises ShapeError if the axis has fewer than k elements, and DTypeError for complex numbers.
 
     >>> top_k(array([3., 1., 2.]), 2)
     [Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     check_arrays("top_k", operand)
-    ndim = get_aval(operand).ndim
+    aval = get_aval(operand)
+    if dtypes.kind(aval.dtype) == "c":
+        raise DTypeError(f"top_k is not compatible with complex inputs: got {aval.long_name()}")
+    ndim = aval.ndim
     place = _place("top_k", axis, ndim)
     swap = (*[i for i in range(ndim) if i != place], place)
     moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
@@ -144,7 +147,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Return the `k` greatest elements along an axis, descending, and their indices.
 
     The result is exact (recall 1) for every `recall_target`.  Without `aggregate_to_topk` there
@@ -153,7 +156,7 @@ def approx_max_k(
     Raises ArgumentError for integers, and ShapeError for a `k` that exceeds the size.
 
     >>> approx_max_k(array([3.0, 1.0, 2.0]), 2)
-    (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
+    [Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     check_arrays("approx_max_k", operand)
     axis = _place("approx_max_k", reduction_dimension, get_aval(operand).ndim)
@@ -161,8 +164,7 @@ def approx_max_k(
     count = _candidate_count(
         "approx_max_k", operand, k, axis, recall_target, size, aggregate_to_topk
     )
-    values, indices = top_k(operand, count, axis=axis)
-    return values, indices
+    return top_k(operand, count, axis=axis)
 
 
 def approx_min_k(
@@ -172,7 +174,7 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Return the `k` least elements along an axis, ascending, and their indices.
 
     The result is exact (recall 1) for every `recall_target`.  Without `aggregate_to_topk` there
@@ -181,7 +183,7 @@ def approx_min_k(
     Raises ArgumentError for integers, and ShapeError for a `k` that exceeds the size.
 
     >>> approx_min_k(array([3.0, 1.0, 2.0]), 2)
-    (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
+    [Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     check_arrays("approx_min_k", operand)
     aval = get_aval(operand)
@@ -194,7 +196,6 @@ def approx_min_k(
     ordered = sort_p.bind(operand, places, dimension=axis, is_stable=True, num_keys=1)
     limits = tuple([count if i == axis else n for i, n in enumerate(aval.shape)])
     starts = (0,) * aval.ndim
-    first = [
+    return [
         slice_p.bind(x, start_indices=starts, limit_indices=limits, strides=None) for x in ordered
     ]
-    return first[0], first[1]
