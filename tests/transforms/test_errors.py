@@ -69,8 +69,8 @@ def test_the_error_of_a_leaked_tracer_names_its_function_and_line(transform, wha
     assert f" in {what}" in message
     assert f"{line_of('where the tracer is made')}: leaked.append(jnp.sin(x))" in message
     assert caught.value.hint == (
-        "return values from the function instead of storing them"
-        + (" in a global or an attribute" if "used after" in message else "")
+        "return values from the function instead of storing them in a global or an attribute; "
+        "olympus.checking_leaks() finds the leak earlier"
     )
 
 
