@@ -149,7 +149,12 @@ def locked(
         yield
         return
     is_new = not os.path.exists(root)
-    descriptor = _locked_folder(root, on_wait, time_limit)
+    try:
+        descriptor = _locked_folder(root, on_wait, time_limit)
+    except BaseException:  # a signal, too
+        if is_new:
+            _remove_unused(root)
+        raise
     try:
         _recover(root)
         try:
@@ -180,6 +185,17 @@ def _locked_folder(root: Path, on_wait: Callable[[Path], None], time_limit: floa
             os.close(descriptor)
             raise
         os.close(descriptor)  # another build has made it, and removed it because it failed
+
+
+def _remove_unused(root: Path) -> None:
+    """Remove a directory, if it exists, is empty and no build has locked it."""
+    with suppress(OSError):
+        descriptor = os.open(root, os.O_RDONLY)
+        try:
+            if _lock(root, descriptor):
+                root.rmdir()
+        finally:
+            os.close(descriptor)
 
 
 def folders_to_lock(build_dir: Path, places: Iterable[Place]) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -64,6 +65,31 @@ def test_a_new_folder_without_outputs_is_removed(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), locked(tmp_path):
         _ = 1 // 0
     assert tmp_path.exists()
+
+
+@pytest.mark.parametrize("is_used", [False, True], ids=["unused", "used by another build"])
+def test_a_signal_before_the_lock_removes_a_new_folder_that_is_unused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_used: bool
+) -> None:
+    root = tmp_path / "new"
+    opened: list[int] = []
+    real_open = os.open
+
+    def open_then_signal(path: Path, flags: int) -> int:
+        opened.append(real_open(path, flags))
+        if len(opened) > 1:  # the folder is opened again to remove it
+            return opened.pop()
+        if is_used:
+            opened.append(real_open(path, flags))
+            fcntl.flock(opened[-1], fcntl.LOCK_EX)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", open_then_signal)
+    with pytest.raises(KeyboardInterrupt), locked(root):
+        pass
+    assert root.exists() == is_used
+    for descriptor in opened:
+        os.close(descriptor)
 
 
 def test_a_build_that_waits_for_a_removed_folder_has_a_new_one(tmp_path: Path) -> None:
