@@ -120,8 +120,16 @@ def _options(request: BuildRequest, project: Project) -> Options:
     )
 
 
-def explain_project(names: tuple[str, ...], project: str | None, forms: Forms) -> None:
+def explain_project(
+    names: tuple[str, ...],
+    project: str | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+    forms: Forms,
+) -> None:
     """Write why targets are stale or fresh; targets with a changed input are traced, none is built.
+
+    The limits are for each target, in seconds and in bytes.
 
     Raises:
         UsageError: a name is wrong.
@@ -129,7 +137,9 @@ def explain_project(names: tuple[str, ...], project: str | None, forms: Forms) -
     with Outputs("explain", forms) as outputs:
         opened = open_project(project)
         specs = {spec.name: spec for spec in opened.select(names)}
-        options = Options(frozen=True, explain=True)
+        options = Options(
+            frozen=True, explain=True, time_limit=time_limit, memory_limit=memory_limit
+        )
         by_index = Selected("", opened.root, (), opened.targets.keys())
         with interrupts.interrupts_raised(), building(specs, default_jobs()) as listener:
             outcomes = build(specs, opened.build_dir, options, listener, by_index)

@@ -14,7 +14,14 @@ import olympus
 from olympus.errors import CompileError, UsageError
 from olympus.sharding import MOST_DEVICES
 from olympus_cli.frontends.python import Traceable
-from olympus_cli.options.shared import Command, backend_options, common_options, entry_options
+from olympus_cli.options.shared import (
+    Command,
+    backend_options,
+    common_options,
+    entry_options,
+    memory_limit_option,
+    time_limit_option,
+)
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.text import between_text
 from olympus_cli.shard.candidates import (
@@ -36,6 +43,7 @@ from olympus_cli.spec.shapes import parse_arg
 from olympus_cli.terminal import console
 from olympus_cli.text.units import byte_size, duration
 from olympus_cli.workers.call import OnStage, call
+from olympus_cli.workers.executor import Limits
 
 #: The figure that orders the candidates, in words, by the name of the order.
 _MEASURES = {
@@ -100,28 +108,36 @@ def _axis_size(name: str, text: str) -> int:
     help="Rank by the peak memory of a device, the bytes of collectives, or the time. The default "
     "is time if all shardings fit the memory of the device, and memory otherwise.",
 )
+@time_limit_option
+@memory_limit_option
 @common_options
 def command(
-    request: Request, mesh: Mapping[str, int] | None, by: str | None, as_json: bool
+    request: Request,
+    mesh: Mapping[str, int] | None,
+    by: str | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+    as_json: bool,
 ) -> None:
     """The program is compiled with each sharding and is not run. No device is needed.
 
     Each sharding splits some of the four largest arrays and of the largest arrays of the
-    arguments. One sharding, for comparison, splits no array.
+    arguments. One sharding, for comparison, splits no array. A time limit is for each sharding.
 
     \b
     Examples:
       olympus shard train:step --shapes "x=f32[64,4096]" --mesh data=2,model=4
       olympus shard step --mesh data=16 --topology 2x8 --by time
     """
-    spec, pairs = _target(request, mesh)
+    limits = Limits(time_limit, memory_limit)
+    spec, pairs = _target(request, mesh, limits)
     tried: list[tuple[Candidate, TrialFigures]] = []
     with console.progress(f"shardings of {spec.name}") as bar:
 
         def try_all(candidates: Sequence[Candidate]) -> None:
             for candidate in candidates:
                 bar.describe(f"{spec.name}: {candidate}")
-                tried.append((candidate, try_out(placed_target(spec, candidate), pairs)))
+                tried.append((candidate, try_out(placed_target(spec, candidate), pairs, limits)))
 
         first = [whole(spec), *singles(spec)]
         if len(first) == 1:
@@ -148,7 +164,7 @@ def _order(by: str, pair: tuple[Candidate, TrialFigures]) -> tuple[float, ...]:
 
 
 def _target(
-    request: Request, mesh: Mapping[str, int] | None
+    request: Request, mesh: Mapping[str, int] | None, limits: Limits
 ) -> tuple[TargetSpec, dict[Path, Path]]:
     """Return the requested target for one backend, with shapes for all arguments.
 
@@ -171,7 +187,9 @@ def _target(
             f"the mesh needs {spec.num_devices} devices, and {backend_text(spec.backends[0])} has "
             f"{most}"
         )
-    plain, names, result = call(_expanded, spec, action="loads")
+    plain, names, result = call(
+        _expanded, spec, action="loads", time_limit=limits.time, memory_limit=limits.memory
+    )
     args, kwargs = plain[: len(spec.args)], plain[len(spec.args) :]
     paths: list[Path] = [*((i,) for i in range(len(args))), *((name,) for name in spec.kwargs)]
     arguments = [

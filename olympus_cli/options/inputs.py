@@ -17,7 +17,12 @@ from olympus.errors import SpecError, UsageError
 from olympus_cli.bench.compare.attempts import Against
 from olympus_cli.bench.compare.verdict import MIN_ROUNDS, ROUNDS
 from olympus_cli.bench.measure.work import Effort
-from olympus_cli.options.shared import FilePath, positive_number, whole_number
+from olympus_cli.options.shared import (
+    FilePath,
+    memory_limit_option,
+    positive_number,
+    whole_number,
+)
 from olympus_cli.program.bundle_options import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
 from olympus_cli.spec.bench import parse_threshold
@@ -85,6 +90,7 @@ _BUDGET = (
         metavar="SECONDS",
         help="Fail a target that takes longer than this, including its compilation.",
     ),
+    memory_limit_option,
 )
 
 
@@ -186,13 +192,19 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --precision, --time-limit and --give-up, as one parameter `effort`."""
+    """Add the options of an `Effort`, as one parameter `effort`."""
 
     @functools.wraps(function)
     def gather(
-        *args: Any, precision: float, time_limit: float, give_up: float | None, **rest: Any
+        *args: Any,
+        precision: float,
+        time_limit: float,
+        give_up: float | None,
+        memory_limit: int | None,
+        **rest: Any,
     ) -> Any:
-        return function(*args, effort=Effort(precision, time_limit, give_up), **rest)
+        effort = Effort(precision, time_limit, give_up, memory_limit)
+        return function(*args, effort=effort, **rest)
 
     return _decorated(gather, _BUDGET)
 

@@ -20,6 +20,7 @@ from olympus_cli.shard.result_pairs import results_like
 from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage, call
+from olympus_cli.workers.executor import Limits
 
 #: The fields that are compared first, second and third, by the name of an order.
 ORDERS = {
@@ -70,13 +71,21 @@ def parameters(program: ProgramSource) -> list[str]:
     return [*(by_id[id(arg)] for arg in spec.args), *spec.kwargs]
 
 
-def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> TrialFigures:
-    """Compile a target in a separate process, and return its figures.
+def try_out(spec: TargetSpec, pairs: Mapping[Path, Path], limits: Limits) -> TrialFigures:
+    """Compile a target in a separate process with `limits`, and return its figures.
 
     `pairs` are the results that replace arguments, from `olympus_cli.shard.result_pairs`.
     """
     try:
-        fields = call(_compiled, spec, dict(pairs), action="compiles", quiet=True)
+        fields = call(
+            _compiled,
+            spec,
+            dict(pairs),
+            action="compiles",
+            quiet=True,
+            time_limit=limits.time,
+            memory_limit=limits.memory,
+        )
     except CompileError as error:
         return TrialFigures(error=str(error))
     chosen: dict[Path, ShardingSpec] = fields.pop("shardings")

@@ -68,8 +68,8 @@ def _answer_requests(channel: Channel, work: SamplerWork) -> dict[str, Any]:
 class Sampler:
     """The program of `work` in a process of its own, which `close` ends.
 
-    A crash of the program and `work.effort.give_up` end it too. The next request then raises an
-    error with the reason: CompileError or, for a bundle, ArtifactError.
+    A crash of the program and the limits of `work.effort` end it too. The next request then raises
+    an error with the reason: CompileError or, for a bundle, ArtifactError.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -84,6 +84,7 @@ class Sampler:
             quiet=True,  # so that Ctrl-C ends the measurement and not the program
             death=work.death,
             time_limit=work.effort.give_up,
+            memory_limit=work.effort.memory_limit,
             on_stage=on_stage,
         )
         self._process = RequestProcess(process)

@@ -25,13 +25,15 @@ class Effort:
     `precision` is half the width of the median's interval relative to the median (0.02 is 2 %).
     `time_limit` is in seconds; it includes the warm-up, the samples and the repeated stages, but
     not the start of a process, its compilation and its first call. `give_up` seconds after its
-    start, the process is ended, and the target has failed; None is never. If `imports` is True,
-    imports are timed too, each in a fresh interpreter.
+    start, the process is ended, and the target has failed; None is never. A process that uses more
+    than `memory_limit` bytes fails too. If `imports` is True, imports are timed too, each in a
+    fresh interpreter.
     """
 
     precision: float = 0.02
     time_limit: float = 10.0
     give_up: float | None = None
+    memory_limit: int | None = None
     imports: bool = True
 
     @property

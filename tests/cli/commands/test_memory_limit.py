@@ -18,7 +18,18 @@ def f(x):
     time.sleep(60)
     return x
 """
-COMMANDS = ["trace", "lower", "cost", "compile", "run", "report", "verify", "export"]
+COMMANDS = [
+    "trace",
+    "lower",
+    "cost",
+    "compile",
+    "run",
+    "report",
+    "verify",
+    "export",
+    "bench",
+    "shard",
+]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -27,6 +38,7 @@ def test_a_program_above_the_limit_is_ended(name: str, folder: Path, invoke: Inv
     extra = {
         "export": ["--format", "wheel", "-o", str(folder / "out")],
         "report": ["-o", str(folder / "page.html")],
+        "shard": ["--mesh", "data=2"],
     }
     result = invoke(
         *(name, "large.py:f", "--shapes", "f32[2]", "--memory-limit", "1.2GB"),
