@@ -102,7 +102,7 @@ def xla_computation(
     collective over an axis that `axis_env` does not name.
 
     >>> xla_computation(lambda x: sin(cos(x)))(3.0).as_hlo_text().splitlines()[0]
-    'HloModule xla_computation__lambda_, entry_computation_layout={(f32[])->(f32[])}'
+    'HloModule xla_computation__lambda, entry_computation_layout={(f32[])->(f32[])}'
     """
     if instantiate_const_outputs is not None:
         warnings.warn("instantiate_const_outputs has no effect", OlympusWarning, stacklevel=2)

@@ -148,5 +148,10 @@ def _stack_location(stack: Sequence[source.Position], inside: str) -> ir.Locatio
 
 
 def symbol_of(name: str) -> str:
-    """Return a name with the characters that a symbol may have."""
-    return re.sub(r"[^\w.-]", "_", name) or "_"
+    """Return a name without the characters that a symbol cannot have; `<lambda>` keeps its own."""
+    return re.sub(r"[^\w.<>-]", "_", name) or "_"
+
+
+def module_name(name: str) -> str:
+    """Return the name of a module, which has no underscores at its end."""
+    return re.sub(r"[^\w.-]", "_", name).rstrip("_") or "_"

@@ -15,7 +15,7 @@ from olympus_core.lowering.divergence import Agreement
 from olympus_core.lowering.entry import EntryAttributes, annotate
 from olympus_core.lowering.module import emit_function, emit_function_of
 from olympus_core.lowering.module_functions import put_first
-from olympus_core.lowering.module_state import Manual, ModuleState, Watching, symbol_of
+from olympus_core.lowering.module_state import Manual, ModuleState, Watching, module_name
 from olympus_core.lowering.ordering import with_order
 from olympus_core.mlir import bindings as mlir
 
@@ -78,7 +78,7 @@ def lower_with_forms(
     with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         mlir_module = ir.Module.create()
-        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(symbol_of(entry.name))
+        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(module_name(entry.name))
         replicas = math.prod(size for _, size in entry.axes)
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             mlir_module.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
