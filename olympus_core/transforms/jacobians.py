@@ -17,7 +17,9 @@ from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir.primitive import op
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.primitives.dimension import dimension_as_value
+from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.autodiff import jvp, vjp
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
@@ -68,16 +70,23 @@ def _check(
 
 
 def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
-    """Return, for each leaf, its rows of the identity of all leaves together: (total, *shape)."""
+    """Return, for each leaf, its rows of the identity of all leaves together: (total, *shape).
+
+    The dimensions of a leaf are split as those of its type.
+    """
     total, start, rows = sum(a.size for a in avals), 0, []
     for aval in avals:
+        row: Any
         if is_symbolic_dim(total):
-            rows.append(_symbolic_basis(total, start, aval))
-            start += aval.size
-            continue
-        flat = np.zeros((total, aval.size), aval.dtype)
-        flat[start + np.arange(aval.size), np.arange(aval.size)] = 1
-        rows.append(flat.reshape(total, *aval.shape))
+            row = _symbolic_basis(total, start, aval)
+        else:
+            flat = np.zeros((total, aval.size), aval.dtype)
+            flat[start + np.arange(aval.size), np.arange(aval.size)] = 1
+            row = flat.reshape(total, *aval.shape)
+        if aval.explicit is not None:
+            spec = (None, *spec_of(aval))
+            row = retyped(row, get_aval(row).with_sharding(aval.explicit.with_partitions(spec)))
+        rows.append(row)
         start += aval.size
     return rows
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.base.avals import Shape, shape_of
+from olympus_core.arrays.sharded_array import ShardedArray
+from olympus_core.base.avals import Shape, get_aval, shape_of
 from olympus_core.base.context import state
 from olympus_core.base.errors import IndexingError
 from olympus_core.execution.eager import EagerTrace
+from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, IndexLike
 from olympus_core.library.composite import composite
@@ -30,6 +32,7 @@ from olympus_core.library.numpy.indexing.plan import (
     make_plan,
     parse,
 )
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import rev_p, squeeze_p
 from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
@@ -59,13 +62,18 @@ def read(
     """Read `x.at[index].get(...)`: the elements at an index, with a mode for out of bounds."""
     parsed = parse(index, shape_of(x))
     clip = mode is None or GatherScatterMode.from_any(mode) in _CLIPPED
-    entries, arrays = _resolved(parsed.entries, shape_of(x), clip, wrap_negative_indices)
-    if not arrays:
+    shape = shape_of(x)
+    entries, arrays = _resolved(parsed.entries, shape, clip, wrap_negative_indices)
+    is_split = x.__class__ is ShardedArray and len(x.sharding.devices) > 1
+    if not arrays and not (is_split and not parsed.nothing and _is_part(entries, shape)):
         result = _basic(x, entries, wrap_negative_indices)
         return slice_in_dim(result, 0, 0, axis=parsed.block) if parsed.nothing else result
-    spans, squeezed, rest = _advanced_part(shape_of(x), entries)
-    result_shape = tuple([s.size for n, s in enumerate(spans) if n not in squeezed])
-    plan, columns = make_plan(rest, parsed.block, result_shape)
+    spans: tuple[StaticSlice, ...] = ()
+    squeezed: tuple[int, ...] = ()
+    if not is_split and get_aval(x).explicit is None:
+        spans, squeezed, entries = _advanced_part(shape, entries)
+        shape = tuple([s.size for n, s in enumerate(spans) if n not in squeezed])
+    plan, columns = make_plan(entries, parsed.block, shape)
     return _gather(
         x,
         tuple(columns),
@@ -109,6 +117,18 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
         resolved.append(e)
         axis += 1
     return resolved, arrays
+
+
+def _is_part(entries: list[Any], shape: Shape) -> bool:
+    """Return True if an int or a slice selects a part of an axis.
+
+    The result of a slice of a split axis has no sharding, and that of a gather may have one.
+    """
+    axes = [e for e in entries if e is not None]
+    return any(
+        e.__class__ in INTS or (e.__class__ is StaticSlice and (e.size != n or abs(e.step) != 1))
+        for e, n in zip(axes, shape, strict=True)
+    )
 
 
 def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
@@ -259,8 +279,9 @@ def _gather(
     unique_indices: bool,
 ) -> Array:
     if 0 in plan.shape:
-        return full_like(x, 0, shape=plan.shape)
-    x = _arranged(_sliced(x, spans), squeezed, ())
+        return full_like(x, 0, shape=plan.shape, sharding=_sharding_of_windows(x, plan))
+    if spans:
+        x = _arranged(_sliced(x, spans), squeezed, ())
     result = gather(
         x,
         coordinates(plan, columns, shape_of(x), wrap),
@@ -272,3 +293,16 @@ def _gather(
         fill_value=fill_value,
     )
     return expand_dims(result, plan.new_axes) if plan.new_axes else result
+
+
+def _sharding_of_windows(x: Any, plan: Plan) -> NamedSharding | None:
+    """Return the sharding of a gather of which each dimension of a slice is split as in `x`."""
+    aval = get_aval(x)
+    if aval.explicit is None:
+        return None
+    entries: list[Any] = [None] * len(plan.shape)
+    windows = [d for d in range(aval.ndim) if d not in plan.collapsed]
+    places = [n for n in range(len(plan.shape)) if n not in plan.new_axes]
+    for place, d in zip(plan.offset_dims, windows, strict=True):
+        entries[places[place]] = spec_of(aval)[d]
+    return aval.explicit.with_partitions(entries)
