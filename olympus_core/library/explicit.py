@@ -283,6 +283,7 @@ class _Change:
     """The mesh of a context, and the same mesh with other types of axes."""
 
     def __init__(self, axes: Any, axis_type: AxisType, caller: str, shardings: Any = None) -> None:
+        self.axis_type = axis_type
         context = abstract_mesh()
         meshes = {
             s.mesh.abstract_mesh: s.mesh
@@ -315,13 +316,18 @@ class _Change:
         self.changed = concrete_like(self.mesh.abstract_mesh.update(axis_types=changed))
 
     def args(self, args: Any, specs: Any) -> Any:
-        """Return the arguments typed on the changed mesh."""
+        """Return the arguments typed on the changed mesh.
+
+        Raises ShardingError for a spec of `explicit_axes` with an axis that is not explicit.
+        """
         full = tree.map(lambda _: 0, args)
         leaves, treedef = tree.flatten(args)
-        where = tree.prefix_leaves("explicit_axes", "in_sharding", specs, full)
-        return treedef.unflatten(
-            [as_type(x, _on_mesh(s, self.changed)) for x, s in zip(leaves, where, strict=True)]
-        )
+        specs = tree.prefix_leaves("explicit_axes", "in_sharding", specs, full)
+        shardings = [_on_mesh(s, self.changed) for s in specs]
+        if self.axis_type is AxisType.Explicit:
+            for sharding in shardings:
+                _check_types("reshard", sharding)
+        return treedef.unflatten([as_type(x, s) for x, s in zip(leaves, shardings, strict=True)])
 
 
 def _on_mesh(where: Any, mesh: AnyMesh) -> NamedSharding:
