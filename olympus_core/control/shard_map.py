@@ -278,7 +278,8 @@ class ShardMap(MultipleResults):
             if used & set(spmd):
                 raise ShardingError("vmap spmd_axis_name cannot appear in shard_map in_specs")
             parts = math.prod([params["mesh"].shape[n] for n in spmd])
-            batched = batched._replace(size=batched.size // parts)
+            varying = frozenset(spmd) if params["check_vma"] else frozenset()
+            batched = batched._replace(size=batched.size // parts, varying=varying)
         with self._naming(params):
             program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims))
         insert = functools.partial(_inserted, entry=spmd)

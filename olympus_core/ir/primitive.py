@@ -135,13 +135,15 @@ class Batched(NamedTuple):
     """The mapped axis of a `batch`: its size, and its name if it has one.
 
     `explicit` is the sharding of an array of it alone along explicit axes; None without such axes.
-    `spmd` are the axes of a mesh that constraints and a `shard_map` split it along.
+    `spmd` are the axes of a mesh that constraints and a `shard_map` split it along. Inside such a
+    `shard_map` the mapped values vary along the axes `varying`.
     """
 
     size: int
     name: Any = None
     explicit: NamedSharding | None = None
     spmd: tuple[Any, ...] | None = None
+    varying: frozenset[Any] = frozenset()
 
     @property
     def entry(self) -> Any:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.arrays.device_array import array_to_numpy
-from olympus_core.base.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state
 from olympus_core.base.errors import InternalError
 from olympus_core.base.source import Source
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
-from olympus_core.ir.primitive import Batched
+from olympus_core.ir.primitive import Batched, op
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.constant import ArrayConstant, constant_p
 from olympus_core.transforms.batching import BatchTrace, place_axis
@@ -119,14 +119,22 @@ def batch_program(
             value, dim = batch_trace.unwrap(x)
             place = 0 if dim is not None or (forced and forced[i]) else None
             out_dims.append(place)
-            results.append(place_axis(value, dim, place, batched.size))
+            value = place_axis(value, dim, place, batched.size)
+            missing = () if place is None else batched.varying - get_aval(value).vma
+            axes = tuple(sorted(missing, key=str))
+            results.append(op.pvary(value, axes=axes) if axes else value)
         return results
 
     avals = [
-        a if d is None else a.with_axis(d, batched.size, batched.entry)
+        a if d is None else _mapped_aval(a, d, batched)
         for a, d in zip(program.in_avals, dims, strict=True)
     ]
     return BatchedProgram(closed(stage(mapped, avals)), tuple(out_dims))
+
+
+def _mapped_aval(aval: ShapedArray, dim: int, batched: Batched) -> ShapedArray:
+    aval = aval.with_axis(dim, batched.size, batched.entry)
+    return aval.update(vma=aval.vma | batched.varying) if batched.varying else aval
 
 
 class SplitProgram(NamedTuple):

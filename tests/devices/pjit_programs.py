@@ -424,3 +424,89 @@ def given_up(p: Any, fun: Callable[[Any], Any]) -> list[Any]:
 plain("donation to a result of another shape", lambda p: given_up(p, lambda x: x.reshape(4, 2)))
 plain("donation to a result of another dtype", lambda p: given_up(p, lambda x: x.astype("int32")))
 plain("donation without a result of the size", lambda p: given_up(p, lambda x: x[:3]))
+
+
+def explicit(p: Any, run: Callable[[Any], Any], kind: str = "Explicit") -> Any:
+    """Call a function of an array that is split along an explicit axis."""
+    typed_mesh = p.mesh((kind, kind))
+    with p.m.set_mesh(typed_mesh):
+        sharding = p.sharding.NamedSharding(typed_mesh, p.P("x", None))
+        return run(p.m.device_put(host(8, 4), sharding))
+
+
+MANY = "output PartitionSpec for the gather indexing as out sharding could not be resolved"
+for name, index in {
+    "a slice of columns": (slice(None), slice(1, 3)),
+    "columns from the last to the first": (slice(None), slice(None, None, -1)),
+    "every second column": (slice(None), slice(None, None, 2)),
+    "a column": (slice(None), 1),
+    "a column and a new axis": (None, slice(None), -1),
+    "columns by an array": (slice(None), np.array([0, 3])),
+    "no rows": slice(0, 0),
+}.items():
+    plain(f"explicit: {name}", lambda p, index=index: explicit(p, lambda x: x[index]))
+for name, index in {
+    "a slice of rows": slice(0, 4),
+    "every second row": slice(None, None, 2),
+    "a row": 0,
+    "an element": (0, np.array([1, 2])),
+}.items():
+    row(f"explicit: {name}", lambda p, index=index: explicit(p, lambda x: x[index]), MANY)
+plain("explicit: jacrev", lambda p: explicit(p, lambda x: p.m.jacrev(lambda r: r * r)(x)))
+plain("explicit: jacrev of two", lambda p: explicit(p, lambda x: p.m.jacrev(
+    lambda d: {"s": d["a"].sum(0), "p": d["b"] * d["a"]})({"a": x, "b": x + 1})))  # fmt: skip
+plain("explicit: hessian", lambda p: explicit(p, lambda x: p.m.hessian(
+    lambda r: (r**3).sum())(x[:, 0])))  # fmt: skip
+row("explicit_axes of an Auto axis", lambda p: explicit(p, p.sharding.explicit_axes(
+    lambda x: x, axes="x", in_sharding=p.P("y")), "Auto"),
+    "cannot contain axis names that are of type Auto or Manual")  # fmt: skip
+
+
+def on_device(p: Any, place: int) -> Any:
+    return p.sharding.SingleDeviceSharding(p.m.devices()[place])
+
+
+def constrained_to(p: Any, x: Any, *places: int) -> Any:
+    """Constrain an array in a program to devices, one after another."""
+
+    def run(x: Any) -> Any:
+        for place in places:
+            x = p.lax.with_sharding_constraint(x * 2, on_device(p, place))
+        return x
+
+    return p.m.jit(run)(x)
+
+
+plain("a constraint to a device", lambda p: constrained_to(p, host(4), 1))
+plain("a constraint to the first device", lambda p: constrained_to(p, host(4), 0))
+row(
+    "constraints to two devices", lambda p: constrained_to(p, host(4), 0, 1), "incompatible devices"
+)
+row("a constraint of an array on a mesh to a device", lambda p: constrained_to(p, put(p, "x"), 1),
+    "incompatible devices")  # fmt: skip
+
+
+def mapped_along(p: Any, body: Callable[..., Any], *values: Any, **options: Any) -> Any:
+    """Return the sum of a `vmap` along `y` of a map over `x`."""
+    split = (p.P("x"), *[p.P()] * (len(values) - 1))
+    fun = p.m.shard_map(body, mesh=mesh(p), in_specs=split, out_specs=p.P("x"), **options)
+    axes = (0, *[None] * (len(values) - 1))
+    return p.m.jit(p.m.vmap(fun, axes, spmd_axis_name="y"))(*values)
+
+
+for name, body in {
+    "product": lambda p, x, c: p.np.sin(x) * c,
+    "call": lambda p, x, c: p.m.jit(lambda v: p.np.sin(v) * c)(x),
+    "scan": lambda p, x, c: p.lax.scan(lambda s, r: (s + r * c, s * r), x[0] * c, x)[1],
+    "loop": lambda p, x, c: p.lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * x), (0, x)
+    )[1],
+    "branch": lambda p, x, c: p.lax.cond(c > 2, lambda v: v * c, lambda v: v * 2, x),
+    "sum": lambda p, x, c: x * p.lax.psum(x * c, "x"),
+}.items():
+    plain(f"spmd_axis_name: {name}", lambda p, body=body: mapped_along(
+        p, lambda x, c: body(p, x, c), host(4, 8), 3.0))  # fmt: skip
+    if name not in ("scan", "loop", "branch"):  # JAX refuses them
+        plain(f"spmd_axis_name: gradient of a {name}", lambda p, body=body: p.m.grad(
+            lambda x, c: mapped_along(p, lambda x, c: body(p, x, c), x, c).sum(), (0, 1))(
+            host(4, 8) / 9, 3.0))  # fmt: skip

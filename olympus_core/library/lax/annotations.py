@@ -19,11 +19,7 @@ from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.layout import Format, Layout, as_sharding
 from olympus_core.placement.mesh import AnyMesh, Mesh
 from olympus_core.placement.partition_spec import PartitionSpec
-from olympus_core.placement.sharding import (
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
-)
+from olympus_core.placement.sharding import NamedSharding, Sharding
 from olympus_core.primitives.annotation import layout_constraint_p
 from olympus_core.primitives.barrier import optimization_barrier_p
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
@@ -124,8 +120,6 @@ def _constrained(x: Any, sharding: Any) -> Any:
             check_same_devices("with_sharding_constraint", Claim(what, own), requested)
         if not _is_open(sharding):
             return put_on(x, sharding)
-    if isinstance(sharding, SingleDeviceSharding) and not trace.at_base():
-        return x
     refuse_manual(sharding, {axis[0] for axis in trace.manual_axes()})
     return sharding_constraint_p.bind(x, sharding=sharding)
 

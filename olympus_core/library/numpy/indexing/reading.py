@@ -305,4 +305,5 @@ def _sharding_of_windows(x: Any, plan: Plan) -> NamedSharding | None:
     places = [n for n in range(len(plan.shape)) if n not in plan.new_axes]
     for place, d in zip(plan.offset_dims, windows, strict=True):
         entries[places[place]] = spec_of(aval)[d]
-    return aval.explicit.with_partitions(entries)
+    sharding: NamedSharding = aval.explicit.with_partitions(entries)
+    return sharding
