@@ -157,7 +157,10 @@ def dtype(x: Any) -> DType:
         except (TypeError, ValueError, SyntaxError):  # NumPy reads some strings as Python
             raise DTypeError(f"data type {x!r} not understood", hint=_nearest(x)) from None
     if result not in _SHORT:
-        raise DTypeError(f"dtype {result} is not supported")
+        raise DTypeError(
+            f"JAX only supports number, bool, and string dtypes, got dtype {result}, which "
+            "operations on arrays do not support"
+        )
     return result
 
 

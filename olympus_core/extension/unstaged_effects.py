@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.errors import ArgumentError, ShapeError, UnsupportedError
 from olympus_core.base.tree import flatten
@@ -36,8 +37,8 @@ class RngUniform(UserPrimitive):
         low, high = avals
         if low.dtype != high.dtype:
             raise ArgumentError(
-                f"Arguments to rng_uniform must have identical dtypes, got {low.short_name()}, "
-                f"{high.short_name()}."
+                "Arguments to rng_uniform must have identical dtypes, got "
+                f"{dtypes.long_name(low.dtype)} and {dtypes.long_name(high.dtype)}."
             )
         if low.shape or high.shape:
             raise ShapeError(

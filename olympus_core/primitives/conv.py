@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir import indexed_sharding_rules, sharding_rules
 from olympus_core.ir.axis_orders import (
@@ -54,7 +55,7 @@ _WIDE_GROUP = 8
 
 
 #: the kinds that the dtype of a sum of products may have, by the kind of its operands
-_SUMS = {"b": "buifc", "u": "uif", "i": "if", "f": "f", "c": "c"}
+_SUMS = {"b": "buifc", "u": "uf", "i": "if", "f": "f", "c": "c"}
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -89,11 +90,7 @@ class Convolution(SingleResult):
         for axis, n in zip(numbers.out_spec, sizes, strict=True):
             shape[axis] = n
         dtype = product_dtype(lhs.dtype, rhs.dtype, params["preferred_element_type"])
-        if dtypes.kind(dtype) not in _SUMS[dtypes.kind(lhs.dtype)]:
-            raise DTypeError(
-                "Input type is incompatible with `preferred_element_type`, which is "
-                f"{dtypes.long_name(dtype)} for operands of {dtypes.long_name(lhs.dtype)}"
-            )
+        _check_preferred(lhs.dtype, dtype)
         return shaped(tuple(shape), dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
 
     def sharding_rule(
@@ -270,6 +267,27 @@ def _space(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> Shape:
             )
         ]
     )
+
+
+def _check_preferred(operand: DType, preferred: DType) -> None:
+    """Raise DTypeError for a dtype that sums of products of `operand` may not have."""
+    kinds = dtypes.kind(operand), dtypes.kind(preferred)
+    term = None
+    if kinds in (("i", "u"), ("u", "i")):
+        term = "`preferred_element_type` must have the same signedness as the original type"
+    elif kinds[1] not in _SUMS[kinds[0]]:
+        term = (
+            "Input type is incompatible with `preferred_element_type`. The compatible combinations "
+            "of (input_type, preferred_element_type) are (integral, integral), (integral, "
+            "floating), (floating, floating), (complex, complex)"
+        )
+    elif kinds == ("f", "f") and dtypes.finfo(preferred).bits < dtypes.finfo(operand).bits:
+        term = "`preferred_element_type` must not be narrower than the original type"
+    if term is not None:
+        raise DTypeError(
+            f"{term}: it is {dtypes.long_name(preferred)} for operands of "
+            f"{dtypes.long_name(operand)}"
+        )
 
 
 def _check(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> None:

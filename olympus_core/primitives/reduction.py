@@ -500,8 +500,11 @@ def split_half(
         )
     for x, init in zip(arrays, inits, strict=True):
         if init.shape:
+            shapes = [i.shape for i in inits]
             raise ShapeError(
-                f"{name} found non-scalar initial value: [{init.shape}], of type {init.long_name()}"
+                f"{name} expected init_values to be scalars but init_values have shapes {shapes}."
+                if "window" in name
+                else f"{name} found non-scalar initial value: {shapes}"
             )
         if init.dtype != x.dtype:
             raise DTypeError(

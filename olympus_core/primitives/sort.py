@@ -57,9 +57,10 @@ class Sort(MultipleResults):
             raise ShapeError(f"Arguments to sort must have equal shapes, got: {text}")
         check_axes("sort", avals[0], (params["dimension"],))
         if not 1 <= params["num_keys"] <= len(avals):
-            raise ShapeError(
-                f"num_keys={params['num_keys']} must be between 1 and len(operand)={len(avals)}"
-            )
+            term = "equal 1 for a single operand"
+            if len(avals) > 1:
+                term = f"be between 1 and len(operand)={len(avals)}"
+            raise ShapeError(f"num_keys={params['num_keys']} must {term}.")
         return avals
 
     def differing(

@@ -8,6 +8,60 @@ from __future__ import annotations
 LAX_ROWS = r"""
 lax.broadcasted_iota('int32', (2, 3), 2)
     iota dimension must be between 0 and len\(shape\), got
+lax.abs(jnp.ones(3, 'uint8'))
+    abs does not accept dtype uint8\. Accepted dtypes are subtypes of
+lax.conv(ones((1, 2, 4)), ones((1, 2, 2)), (1,), 'SAME', preferred_element_type='bfloat16')
+    `preferred_element_type` must not be narrower than the original type
+lax.conv(ones((1, 2, 4)), ones((1, 2, 2)), (1,), 'SAME', preferred_element_type='int32')
+    Input type is incompatible with `preferred_element_type`\. The compatible combinations
+lax.conv(jnp.ones((1, 2, 4), 'int8'), jnp.ones((1, 2, 2), 'int8'), (1,), 'SAME', preferred_element_type='uint32')
+    `preferred_element_type` must have the same signedness as the original type
+lax.conv_general_dilated(ones((1, 2, 4)), ones((1, 2, 2)), (1,), [0])
+    should be a string or a sequence of \(low, high\) pairs, got \[0\]
+lax.conv_general_dilated(ones((1, 2, 4)), ones((1, 2, 2)), (1,), 'SAME', lhs_dilation=(2,))
+    Please either exactly specify the required padding or use conv_transpose\.
+lax.broadcast(A, (-1,))
+    broadcast_in_dim shape must have every element be nonnegative, got
+lax.broadcast_in_dim(A, (2, 3, 4), (-1, 2))
+    broadcast_in_dim broadcast_dimensions must have every element be nonnegative, got \(-1, 2\)
+lax.broadcast_in_dim(ones((2, 2)), (2, 2), (0, 0))
+    broadcast_in_dim broadcast_dimensions must not contain duplicates, got
+lax.broadcast_shapes((-1,), (2,))
+    Only non-negative indices are allowed when broadcasting static shapes, but got shape \(-1,\)
+lax.iota(None, 3)
+    dtype must be specified
+lax.iota('S', 3)
+    JAX only supports number, bool, and string dtypes, got dtype
+lax.rev(A, (-1,))
+    rev dimensions must have every element be nonnegative, got \(-1,\)
+lax.tile(A, (2,))
+    reps length must be equal to the ndim of x, got len\(reps\)=1 and x\.ndim=2\.
+lax.full_like(A, ones(2))
+    full must be called with scalar fill_value, got fill_value\.shape \(2,\)
+lax.rng_uniform(0, 1.0, (3,))
+    Arguments to rng_uniform must have identical dtypes, got int32 and float32\.
+lax.rng_bit_generator(jnp.zeros(4, 'uint32'), (3,), dtype='int32')
+    rng_bit_generator: unsupported dtype int32
+lax.sort(A, num_keys=2)
+    num_keys=2 must equal 1 for a single operand\.
+lax.reduce_window((), (), lax.add, (2,))
+    reduce_window must have at least one operand\.
+lax.reduce_window(A, jnp.zeros(1), lax.add, (2, 2))
+    reduce_window expected init_values to be scalars but init_values have shapes \[\(1,\)\]
+lax.reduce_window(A, 1., lambda x, y: (x, y), (2, 2))
+    reduce_window output must have the same tree structure as the operands
+lax.dynamic_slice(A, (-1, 0), (1, 1), allow_negative_indices=False)
+    Index -1 is out of bounds for dimension 3 if allow_negative_indices=False
+lax.dynamic_update_slice_in_dim(A, A, -1, 0, allow_negative_indices=False)
+    Index -1 is out of bounds for dimension 3 if allow_negative_indices=False
+lax.dynamic_slice(A, jnp.zeros((2, 2), int), (1, 1))
+    Slice indices must be a 1D sequence, got \(2, 2\)
+A.reshape(-1, 5)
+    into shape \(-1, 5\) because the product of specified axis sizes \(5\) does not evenly divide 12
+A.reshape((4, 3), order='A')
+    np\.reshape order=A is not implemented\.
+A.reshape((4, 3), order='Z')
+    Unexpected value for 'order' argument: Z\.
 lax.broadcasted_iota('bool', (2, 3), 0)
     iota does not accept dtype bool\. Accepted dtypes are
 lax.iota('int32', -1)

@@ -256,10 +256,9 @@ def conv_general_dilated(
             )
     if isinstance(padding, str) and grow != (1,) * space:
         raise ShapeError(
-            "String padding is not implemented for transposed convolution using this op. "
-            "conv_general_dilated with lhs_dilation needs padding by pairs (low, high), and got "
-            f"{padding!r}",
-            hint="conv_transpose has padding by name",
+            "String padding is not implemented for transposed convolution using this op. Please "
+            "either exactly specify the required padding or use conv_transpose. The padding is "
+            f"{padding!r}, and lhs_dilation is {grow}",
         )
     sizes = tuple([left[i] for i in numbers.lhs_spec[2:]])
     window = tuple([right[i] for i in numbers.rhs_spec[2:]])

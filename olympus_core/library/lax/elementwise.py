@@ -46,11 +46,16 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def _unary(primitive: Elementwise, summary: str, call: str, printed: str) -> OfX:
+def _unary(
+    primitive: Elementwise, summary: str, call: str, printed: str, kinds: str = "buifc"
+) -> OfX:
+    """Return a function of one operand; `kinds` are the kinds of dtypes that it may have."""
     bind = primitive.bind
 
     def function(x: ArrayLike) -> Array:
         check_arrays(primitive.name, x)
+        if kinds != "buifc":
+            _check_first_kind(primitive.name, kinds, (x,))
         return bind(x)
 
     return _named(function, primitive, summary, call, printed)
@@ -276,7 +281,13 @@ cbrt = _with_accuracy(
     "cbrt(array([27.0, -8.0]))",
     "Array([ 3., -2.], dtype=float32)",
 )
-abs = _unary(arithmetic.abs_p, "The magnitude", "abs(array([-3, 2]))", "Array([3, 2], dtype=int32)")
+abs = _unary(
+    arithmetic.abs_p,
+    "The magnitude",
+    "abs(array([-3, 2]))",
+    "Array([3, 2], dtype=int32)",
+    kinds="ifc",
+)
 bitwise_not = _unary(
     logic.not_p,
     "All bits flipped; for bool, not x",

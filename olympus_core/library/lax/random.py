@@ -45,7 +45,7 @@ def rng_bit_generator(
     new = dtypes.requested("rng_bit_generator", dtype)
     if new.name not in _DTYPES:
         raise DTypeError(
-            f"rng_bit_generator gives {', '.join(_DTYPES)}, and got the dtype {new.name}"
+            f"rng_bit_generator: unsupported dtype {new.name}; it gives {', '.join(_DTYPES)}"
         )
     aval = get_aval(key)
     key_words = _as_words(key, aval)

@@ -186,7 +186,9 @@ class Combiner:
         self.name = name
         self.arrays, self.tree = tree.flatten(operands)
         inits, init_tree = tree.flatten(init_values)
-        if init_tree != self.tree or not self.arrays:
+        if not self.arrays:
+            raise ShapeError(f"{name} must have at least one operand.")
+        if init_tree != self.tree:
             raise ShapeError(
                 "Operands must have the same tree structure as init_values: "
                 f"{self.tree} vs. {init_tree}, in {name}"
@@ -209,8 +211,8 @@ class Combiner:
             results, out_tree = tree.flatten(out)
             if out_tree != self.tree:
                 raise ShapeError(
-                    f"the computation of {self.name} must return the tree {self.tree}, "
-                    f"and returned {out_tree}"
+                    f"{self.name} output must have the same tree structure as the operands "
+                    f"{self.tree} vs. {out_tree}, which the computation returned"
                 )
             return results
 

@@ -11,15 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import Shape, canonical_shape, dimension, get_aval, shape_of
+from olympus_core.base.avals import (
+    Shape,
+    as_sequence,
+    canonical_shape,
+    dimension,
+    get_aval,
+    shape_of,
+)
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ShapeError
+from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library import promotion
-from olympus_core.library.axes import canonical_axes, canonical_axis
+from olympus_core.library.axes import canonical_axes
 from olympus_core.library.device import like, placed
 from olympus_core.library.explicit import OutSharding, out_sharded
 from olympus_core.library.structural import structural
@@ -40,7 +47,7 @@ def broadcast(
     >>> broadcast(1.0, (2,))
     Array([1., 1.], dtype=float32, weak_type=True)
     """
-    lead, have = canonical_shape(sizes, "sizes"), shape_of(operand)
+    lead, have = canonical_shape(sizes, "broadcast_in_dim shape"), shape_of(operand)
     dims = tuple(range(len(lead), len(lead) + len(have)))
     return broadcast_in_dim(operand, lead + have, dims)
 
@@ -63,7 +70,13 @@ def broadcast_in_dim(
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    target, dims = canonical_shape(shape), tuple(broadcast_dimensions)
+    target = canonical_shape(shape, "broadcast_in_dim shape")
+    dims = canonical_shape(broadcast_dimensions, "broadcast_in_dim broadcast_dimensions")
+    if len(set(dims)) != len(dims):
+        raise ShapeError(
+            "broadcast_in_dim broadcast_dimensions must not contain duplicates, got "
+            f"broadcast_dimensions {dims}"
+        )
     is_same = dims == tuple(range(len(target)))
     if is_same and isinstance(operand, Array) and operand.aval.shape == target:
         return operand
@@ -80,6 +93,12 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     >>> broadcast_shapes((1,), (4,), (3, 1))
     (3, 4)
     """
+    for shape in shapes:
+        if any(not is_symbolic_dim(n) and n < 0 for n in as_sequence(shape)):
+            raise ShapeError(
+                "Only non-negative indices are allowed when broadcasting static shapes, but got "
+                f"shape {shape}."
+            )
     return promotion.broadcast_shapes(*map(canonical_shape, shapes))
 
 
@@ -111,12 +130,15 @@ def broadcasted_iota(
 ) -> Array:
     """Return an array of `shape` whose elements are their index along axis `dimension`.
 
-    Raises DTypeError for a dtype that cannot count, ShapeError for an axis out of range.
+    Raises DTypeError for a dtype that cannot count, ArgumentError for None, and ShapeError for an
+    axis out of range.
 
     >>> broadcasted_iota("int32", (2, 3), 1)
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
+    if dtype is None:
+        raise ArgumentError("dtype must be specified, and is None for iota")
     target_dtype = dtypes.requested("iota", dtype)
     return p.iota_p.bind(dtype=target_dtype, shape=canonical_shape(shape), dimension=int(dimension))
 
@@ -224,13 +246,12 @@ def rev(operand: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     Array([[2, 1],
            [4, 3]], dtype=int32)
     """
-    dims, ndim = tuple(dimensions), len(shape_of(operand))
-    if not all(-ndim <= d < ndim for d in dims):
+    dims, ndim = canonical_shape(dimensions, "rev dimensions"), len(shape_of(operand))
+    if not all(d < ndim for d in dims):
         raise ShapeError(
             "rev dimensions must all be less than operand ndim, got dimensions "
             f"{dims} for operand ndim {ndim}."
         )
-    dims = tuple([canonical_axis(d, ndim) for d in dims])
     if len(set(dims)) != len(dims):
         raise ShapeError(f"rev dimensions must be unique, got {dims}.")
     return p.rev_p.bind(operand, dimensions=dims)
@@ -243,7 +264,13 @@ def tile(operand: ArrayOrKeys, reps: Sequence[int]) -> Array:
     >>> tile(array([1, 2]), (2,))
     Array([1, 2, 1, 2], dtype=int32)
     """
-    return p.tile_p.bind(operand, reps=tuple([dimension(r) for r in reps]))
+    counts, ndim = tuple([dimension(r) for r in reps]), len(shape_of(operand))
+    if len(counts) != ndim:
+        raise ShapeError(
+            "reps length must be equal to the ndim of x, got "
+            f"len(reps)={len(counts)} and x.ndim={ndim}."
+        )
+    return p.tile_p.bind(operand, reps=counts)
 
 
 @structural(1)
@@ -262,11 +289,7 @@ def full(
     >>> full((2,), 7, "int8")
     Array([7, 7], dtype=int8)
     """
-    if shape_of(fill_value):
-        raise ShapeError(
-            "full must be called with scalar fill_value, got fill_value.shape "
-            f"{shape_of(fill_value)}."
-        )
+    _check_fill_value(fill_value)
     if dtype is not None:
         fill_value = promotion.convert(fill_value, dtypes.requested("full", dtype))
     if isinstance(sharding, Sharding) and trace.is_eager():
@@ -275,6 +298,14 @@ def full(
     if is_typed or not isinstance(sharding, Sharding):
         return broadcast(fill_value, canonical_shape(shape), out_sharding=sharding)
     return placed(broadcast(fill_value, canonical_shape(shape)), sharding)
+
+
+def _check_fill_value(fill_value: ArrayOrKeys) -> None:
+    if shape_of(fill_value):
+        raise ShapeError(
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{shape_of(fill_value)}."
+        )
 
 
 @structural(0, 1)
@@ -292,6 +323,7 @@ def full_like(
     """
     aval = get_aval(x)
     kind = dtypes.requested("full_like", dtype, aval.dtype)
+    _check_fill_value(fill_value)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
     if shape is None and sharding is None:
         filled = like(broadcast(value, aval.shape, out_sharding=aval.explicit), x, None)

@@ -187,15 +187,24 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
 def _starts(name: str, operand: Any, start_indices: Any, wrap: bool | Sequence[bool]) -> list[Any]:
     """Return start indices in one dtype, with negative ones wrapped on axes whose `wrap` is on."""
     shape = shape_of(operand)
-    starts = (
-        list(start_indices) if isinstance(start_indices, (tuple, list)) else unstack(start_indices)
-    )
+    if isinstance(start_indices, (tuple, list)):
+        starts = list(start_indices)
+    elif len(shape_of(start_indices)) != 1:
+        raise ShapeError(f"Slice indices must be a 1D sequence, got {shape_of(start_indices)}")
+    else:
+        starts = list(unstack(start_indices))
     flags = [wrap] * len(shape) if isinstance(wrap, bool) else list(wrap)
     if not len(starts) == len(shape) == len(flags):
         raise ShapeError(
             "Length of slice indices must match number of operand dimensions "
             f"({len(starts)} vs {shape}), as that of allow_negative_indices, {len(flags)}"
         )
+    for index, length, flag in zip(starts, shape, flags, strict=True) if wrap is not True else ():
+        if not flag and isinstance(index, (int, np.integer)) and index < 0:
+            raise RangeError(
+                f"Index {index} is out of bounds for dimension {length} if "
+                f"allow_negative_indices=False, in {name}"
+            )
     given = [dtypes.canonicalize(i.dtype) for i in starts if hasattr(i, "dtype")]
     if len({*given}) > 1:
         raise index_dtypes_error(name, given)
@@ -302,6 +311,15 @@ def _along(shape: Shape, index: Any, axis: int) -> list[Any]:
     return starts
 
 
+def _unchecked(index: Any, allow_negative: bool) -> Any:
+    """Return an index that is clamped if it is negative and may not be, also if it is static.
+
+    JAX stages the functions of one index, so an index is never static in them.
+    """
+    is_static = isinstance(index, (int, np.integer))
+    return index if allow_negative or not is_static else max(index, 0)
+
+
 @structural()
 def dynamic_slice_in_dim(
     operand: ArrayOrKeys,
@@ -339,7 +357,11 @@ def dynamic_index_in_dim(
     Array(6, dtype=int32)
     """
     result = dynamic_slice_in_dim(
-        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+        operand,
+        _unchecked(index, allow_negative_indices),
+        1,
+        axis,
+        allow_negative_indices=allow_negative_indices,
     )
     return result if keepdims else squeeze(result, (axis,))
 
@@ -406,5 +428,9 @@ def dynamic_update_index_in_dim(
     if len(shape_of(update)) != rank:
         update = expand_dims(update, (position,))
     return dynamic_update_slice_in_dim(
-        operand, update, index, position, allow_negative_indices=allow_negative_indices
+        operand,
+        update,
+        _unchecked(index, allow_negative_indices),
+        position,
+        allow_negative_indices=allow_negative_indices,
     )

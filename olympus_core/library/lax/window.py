@@ -91,7 +91,8 @@ def pads_of(
             return tuple([(dimension(low), dimension(high)) for low, high in padding])
         except (TypeError, ValueError):
             raise ShapeError(
-                f"padding is a name or a pair (low, high) for each axis, and not {padding!r}"
+                "padding argument should be a string or a sequence of (low, high) pairs, got "
+                f"{padding!r}"
             ) from None
     sizes = [dilated(n, d) for n, d in zip(shape, base_dilation, strict=True)]
     extents = [dilated(n, d) for n, d in zip(window, window_dilation, strict=True)]

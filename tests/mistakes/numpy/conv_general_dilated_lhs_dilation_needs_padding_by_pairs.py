@@ -16,5 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.conv_general_dilated(values(1, 2, 5), values(3, 2, 2), (1,), "SAME", (2,))
-# ShapeError: String padding is not implemented for transposed convolution using this op. conv_general_dilated with lhs_dilation needs padding by pairs (low, high), and got 'SAME'
-# hint: conv_transpose has padding by name
+# ShapeError: String padding is not implemented for transposed convolution using this op. Please either exactly specify the required padding or use conv_transpose. The padding is 'SAME', and lhs_dilation is (2,)

@@ -16,4 +16,4 @@ def values(*shape: int, dtype: str = "float32", seed: int = 0):
 
 
 lax.conv(values(1, 2, 5), values(3, 2, 2), (1,), (1,))
-# ShapeError: padding is a name or a pair (low, high) for each axis, and not (1,)
+# ShapeError: padding argument should be a string or a sequence of (low, high) pairs, got (1,)

@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.reshape(X, (6,), order="Z")
-# ArgumentError: reshape takes order 'C', 'F' or 'A', and got 'Z'
+# ArgumentError: Unexpected value for 'order' argument: Z.

@@ -53,10 +53,10 @@ def reshape(
     sizes = _sizes(shape, aval.shape, aval.size)
     if order == "F":
         return _fortran(a, sizes)
-    if order == "K":
-        raise UnsupportedError("reshape and ravel are not implemented for order='K'")
-    if order not in ("C", "A"):
-        raise ArgumentError(f"reshape takes order 'C', 'F' or 'A', and got {order!r}")
+    if order in ("A", "K"):
+        raise UnsupportedError(f"np.reshape order={order} is not implemented.")
+    if order != "C":
+        raise ArgumentError(f"Unexpected value for 'order' argument: {order}.")
     if sizes == aval.shape and isinstance(a, Array):
         return a
     result: Array = reshape_p.bind(a, dimensions=None, new_sizes=sizes)
@@ -76,7 +76,9 @@ def _sizes(shape: Any, have: Shape, size: int) -> Shape:
         known_size = -math.prod(sizes)
         if known_size <= 0 or size % known_size:
             raise ShapeError(
-                f"cannot reshape array of shape {have} (size {size}) into shape {tuple(sizes)}",
+                f"cannot reshape array of shape {have} (size {size}) into shape {tuple(sizes)} "
+                f"because the product of specified axis sizes ({known_size}) does not evenly "
+                f"divide {size}",
                 hint=f"add the constraint '{size} % {known_size} == 0'"
                 if is_symbolic_dim(size)
                 else None,
