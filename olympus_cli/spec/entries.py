@@ -69,12 +69,20 @@ def is_entry(text: str) -> bool:
 
 
 def entry_name(entry: str) -> str:
-    """Return the name of an entry's program: that of its function or output, or of its file."""
+    r"""Return the name of an entry's program: that of its function or output, or of its file.
+
+    A file's name may have characters that cannot be shown, and the name of a program has none.
+
+    >>> entry_name("models/step.mlir"), entry_name("a\tb.onnx")
+    ('step', 'a_b')
+    """
     file = program_file(entry)
     if file is None:
         return entry.rpartition(":")[2]
     part = file.part or "main"
-    return part if part != "main" and _NAME.fullmatch(part) else file.stem
+    if part != "main" and _NAME.fullmatch(part):
+        return part
+    return "".join(c if c.isprintable() else "_" for c in file.stem)
 
 
 def is_onnx(entry: str) -> bool:

@@ -30,6 +30,7 @@ from olympus_core.artifact.shardings import (
 from olympus_core.artifact.stored_tree import Node
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UnsupportedError, UsageError
+from olympus_core.base.regular_files import path_text
 from olympus_core.execution.hidden_arguments import HiddenArguments
 from olympus_core.placement.sharding import Sharding
 from olympus_core.stages import stages
@@ -93,7 +94,7 @@ def save(
     members |= constants_members(dict(chain.from_iterable(pairs)))
     manifest = Manifest(
         name=name,
-        entry=entry,
+        entry=path_text(entry),
         function=signature.name,
         signature=_signature(executables[0], static or {}),
         versions={"olympus": __version__, **_compiler_versions(stored)},

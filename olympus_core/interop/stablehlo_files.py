@@ -14,7 +14,7 @@ from olympus_core.base import tree
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
-from olympus_core.base.regular_files import path_text, read_regular
+from olympus_core.base.regular_files import read_regular
 from olympus_core.execution.compilation import Linalg, Repeats, checked_linalg, checked_repeats
 from olympus_core.execution.hidden_arguments import (
     Constants,
@@ -180,7 +180,8 @@ def read(
     if dynamic:
         module = refined(module, {i: by_index[i] for i in dynamic}, name)
     prepare_devices(module)
-    stem = path_text(Path(name).name.partition(".")[0])  # the compiler's names are UTF-8
+    stem = Path(name).name.partition(".")[0]
+    stem = "".join(c if c.isprintable() else "_" for c in stem)  # also a byte that is not UTF-8
     function_type = main_function(module).type
     has_order = any(map(mlir.is_token, function_type.inputs))
     if has_order and host_functions and as_is:
@@ -233,26 +234,30 @@ def _one_function(module: Any, function: str, name: str) -> Any:
 
 
 def _names(function: Any) -> list[str]:
-    """Return the names of the arguments; each once."""
+    """Return the names of the arguments; each once, and `arg<i>` for one that cannot be shown."""
     names: list[str] = []
     for i, argument in enumerate(function.operation.regions[0].blocks[0].arguments):
         location = argument.location
-        name = f"arg{i}"
+        name = ""
         if isinstance(location, mlir.ir.NameLoc):
             with mlir.readable("the program"):
-                name = location.name_str or name
-        names.append(name if name not in names else f"arg{i}")
+                name = location.name_str
+        names.append(name if name and name.isprintable() and name not in names else f"arg{i}")
     return names
 
 
 def _result_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the results that JAX or OLYMPUS has written; empty unless all differ."""
+    """Return the names of the results that JAX or OLYMPUS has written.
+
+    The tuple is empty unless all names differ and can be shown.
+    """
     names = []
     with mlir.readable("the program"):
         for own in function.operation.attributes.get("res_attrs") or []:
             infos = [own[name].value for name in _RESULT_NAMES if name in own]
             names += [x if x.startswith("result") else f"result{x}" for x in infos[:1]]
-    return tuple(names) if len(set(names)) == count else ()
+    is_usable = len(set(names)) == count and all(map(str.isprintable, names))
+    return tuple(names) if is_usable else ()
 
 
 def _by_index(

@@ -168,9 +168,9 @@ class OnnxModel:
         """Trace the model for inputs of given shapes; return a stage.
 
         `shapes` has the shapes of inputs by name; the others have their shape in the file, with the
-        numbers of `dims`. The arguments have the names of the inputs; before them, with
-        `weights="arguments"`, are the weights: `weights['w']`. The other arguments, and the errors,
-        are those of `function`.
+        numbers of `dims`. The arguments have the names of the inputs, or `input<i>` for a name that
+        cannot be shown; before them, with `weights="arguments"`, are the weights: `weights['w']`.
+        The other arguments, and the errors, are those of `function`.
 
         Example:
           >>> model.trace({"x": (8, 3)}, weights="constants").arg_names
@@ -185,7 +185,7 @@ class OnnxModel:
                 shape = self._shape(info, sizes) if shape is None else tuple(shape)
                 arguments.append(ShapeDtypeStruct(shape, info.dtype))
             traced = jit(self.function(weights, dims, constants)).trace(*arguments)
-        names = [info.name for info in infos]
+        names = [x.name if x.name.isprintable() else f"input{i}" for i, x in enumerate(infos)]
         if weights == "arguments":
             names = [f"weights[{name!r}]" for name in sorted(self.parameters)] + names
         traced.signature = traced.signature._replace(

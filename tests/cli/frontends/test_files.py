@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -142,6 +143,38 @@ def test_a_command_takes_the_entry(
     name, *options = command
     result = invoke(name, *entry, *options)
     assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize("frontend", ["stablehlo", "hlo", "onnx", "bundle"])
+def test_the_name_of_a_file_may_have_any_character(
+    frontend: str, project: Path, invoke: Invoke
+) -> None:
+    file, text, _, shapes = FRONTENDS[frontend]
+    name = os.fsdecode(b"-a\t\n'\" \xc3\xa9%{}*\xff" + file[1:].encode())
+    (project / name).write_bytes(content_of(file, text))
+    options = () if shapes is None else ("--shapes", shapes)
+    result = invoke("compile", *options, "--output", "there", "--", name)
+    assert result.exit_code == 0, result.stderr
+    (bundle,) = project.glob("there/*.olympus")
+    assert bundle.stem == "-a__'\" é%{}*_"
+    assert invoke("inspect", str(bundle)).exit_code == 0
+    assert invoke("run", str(bundle)).exit_code == 0
+
+
+def test_names_in_a_file_that_cannot_be_shown_are_replaced(project: Path, invoke: Invoke) -> None:
+    text = STABLEHLO.replace("x8xf32>) ->", 'x8xf32> loc("a\\0Ab")) ->', 1)
+    result = '(tensor<f32> {jax.result_info = "r\\09"})'
+    (project / "m.mlir").write_text(text.replace("tensor<f32> {", f"{result} {{", 1))
+    model = onnx.parser.parse_model(ONNX)
+    model.graph.input[0].name = model.graph.node[0].input[0] = "x\ty"
+    model.graph.node[0].input[1] = "x\ty"
+    (project / "n.onnx").write_bytes(model.SerializeToString())
+    for entry, argument in (("m.mlir", "arg0"), ("n.onnx", "input0")):
+        compiled = invoke("compile", entry, "--shapes", "n=8" if "onnx" in entry else "f32[8,8]")
+        assert compiled.exit_code == 0, compiled.stderr
+        (bundle,) = project.glob(f"build/{entry[0]}/*.olympus")
+        inspected = invoke("inspect", str(bundle))
+        assert inspected.exit_code == 0 and argument in inspected.stdout
 
 
 @pytest.mark.parametrize("frontend", EVERY)
