@@ -17,6 +17,7 @@ from olympus_core.base.source import function_name
 from olympus_core.base.tree_differences import lines
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
+from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
@@ -104,7 +105,8 @@ def jvp(
     avals = [get_aval(x) for x in leaves]
     check_same("jvp", "tangent", names, avals, directions)
     active_tangents = [
-        t if differentiable(a) else None for a, t in zip(avals, directions, strict=True)
+        _split_as(t, a) if differentiable(a) else None
+        for a, t in zip(avals, directions, strict=True)
     ]
     flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
     what = f"jvp of '{function_name(fun)}'"
@@ -116,6 +118,12 @@ def jvp(
     filled = [_instantiated(t, a, is_weak) for t, a in zip(out_tangents, out_avals, strict=False)]
     result = out_tree.unflatten(outs[:count]), out_tree.unflatten(filled)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+
+
+def _split_as(tangent: Any, aval: ShapedArray) -> Any:
+    """Return a tangent with the sharding of its value, whose type is `aval`."""
+    is_typed = aval.explicit is not None and get_aval(tangent).explicit is not None
+    return retyped(tangent, aval) if is_typed else tangent
 
 
 def _are_weak(inputs: Sequence[Any]) -> bool:

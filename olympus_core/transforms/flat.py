@@ -140,6 +140,10 @@ def check_same(
                 "the corresponding output of the differentiated function had this type: the "
                 f"cotangent of {name}"
             )
+        if what == "linearize" and _is_split_otherwise(aval, t):
+            raise TransformError(
+                f"{_LINEARIZED} got {get_aval(t).long_name()} for the primal {aval.long_name()}"
+            )
         own = () if aval.explicit is None else _sets(aval)
         if any(own) and _sets(get_aval(t)) != own:
             raise TransformError(
@@ -149,6 +153,16 @@ def check_same(
 
 
 _COTANGENT = "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
+
+
+_LINEARIZED = (
+    "linearized function called on tangent values inconsistent with the original primal values:"
+)
+
+
+def _is_split_otherwise(aval: ShapedArray, t: Any) -> bool:
+    own = None if aval.explicit is None or is_float0(t) else get_aval(t)
+    return own is not None and own.explicit is not None and spec_of(own) != spec_of(aval)
 
 
 def _is_placed_as(aval: ShapedArray, t: Any) -> bool:
@@ -180,10 +194,7 @@ def _mismatch(
     if kind == "cotangent":
         return f"{_COTANGENT} {actual}, but expected {needed}"
     if what == "linearize":
-        return (
-            "linearized function called on tangent values inconsistent with the original primal "
-            f"values: got {actual} for the primal {aval.long_name()}"
-        )
+        return f"{_LINEARIZED} got {actual} for the primal {aval.long_name()}"
     if dtype != dtypes.long_name(expected):
         return (
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "

@@ -10,6 +10,7 @@ operations on tangents.  The primal values that it needs, the residuals, become 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.primitives.collective import split_along, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_any_p
 from olympus_core.primitives.sharding import retyped, untyped
-from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.evaluate import evaluate, has_explicit_context, using_mesh_of
 from olympus_core.transforms.flat import check_leaks
 from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.staging import StagedTracer, StagingTrace, is_literal
@@ -165,6 +166,9 @@ def cotangent_aval(aval: ShapedArray) -> ShapedArray:
     return aval.update(vma=aval.vma | state.parted).with_cotangent_sharding()
 
 
+_NO_CONTEXT = contextlib.nullcontext()
+
+
 def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
     """Return the cotangents of a linear program's inputs, from those of its results (None: zero).
 
@@ -198,11 +202,15 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
 
     for atom, cotangent in zip(program.outvars, cotangents, strict=True):
         add_cotangent(atom, cotangent)
+    is_typed = has_explicit_context()
     for eqn in reversed(program.eqns):
         outs = [pop_cotangent(v) for v in eqn.outputs]
         if all(c is None for c in outs):
             continue
-        with source.using_location(eqn.source, backward=True):
+        with (
+            source.using_location(eqn.source, backward=True),
+            using_mesh_of(eqn) if is_typed else _NO_CONTEXT,
+        ):
             _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), add_cotangent)
     return [pop_cotangent(v) for v in program.invars]
 

@@ -11,7 +11,7 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir.primitive import Batched, op
-from olympus_core.ir.sharding_rules import inserted, spec_of
+from olympus_core.ir.sharding_rules import entry_axes, inserted, spec_of
 from olympus_core.placement.sharding import NamedSharding
 from olympus_core.primitives.sharding import retyped
 from olympus_core.transforms import references, vmappables
@@ -276,7 +276,21 @@ def _explicit(
     shardings = (
         a.explicit.update(spec=(a.explicit.spec.partitions[d],)) for _, a, d in mapped if a.explicit
     )
-    return next(shardings, None)
+    explicit = next(shardings, None)
+    if explicit is not None and explicit.spec.axes(0):
+        _check_unmapped(leaves, dims, explicit.spec.axes(0))
+    return explicit
+
+
+def _check_unmapped(leaves: Sequence[Any], dims: Sequence[int | None], axes: Sequence[Any]) -> None:
+    """Raise TransformError for an array without a mapped axis that is split along `axes`."""
+    for aval in [get_aval(x) for x, d in zip(leaves, dims, strict=True) if d is None]:
+        if any(name in axes for entry in spec_of(aval) for name in entry_axes(entry)):
+            raise TransformError(
+                "Unmapped values passed to vmap cannot be sharded along the mesh axis you are "
+                f"vmapping over. Got type: {aval.short_name()}, in_axes: None and vmapped mesh "
+                f"axis: {tuple(axes)}"
+            )
 
 
 def _path_text(place: tuple[tree.PyTreeDef, int]) -> str:

@@ -510,3 +510,23 @@ for name, body in {
         plain(f"spmd_axis_name: gradient of a {name}", lambda p, body=body: p.m.grad(
             lambda x, c: mapped_along(p, lambda x, c: body(p, x, c), x, c).sum(), (0, 1))(
             host(4, 8) / 9, 3.0))  # fmt: skip
+
+
+def in_auto_axes(p: Any, fun: Callable[[Any], Any], out: Any) -> Callable[[Any], Any]:
+    return lambda x: p.sharding.auto_axes(fun, out_sharding=out)(x)
+
+
+plain("explicit: grad of auto_axes", lambda p: explicit(p, p.m.grad(
+    lambda x: in_auto_axes(p, p.np.sin, p.P("y"))(x).sum())))  # fmt: skip
+plain("explicit: linearize of auto_axes", lambda p: explicit(p, lambda x: p.m.linearize(
+    in_auto_axes(p, p.np.sin, p.P("y")), x)[1](x)))  # fmt: skip
+plain("explicit: hessian of auto_axes", lambda p: explicit(p, lambda x: p.m.hessian(
+    in_auto_axes(p, lambda r: (r**3).sum(), p.P()))(x[:, 0])))  # fmt: skip
+plain("explicit: a tangent with another sharding", lambda p: explicit(p, lambda x: p.m.jvp(
+    lambda v: v * v, (x,), (p.sharding.reshard(x, p.P("y")),))))  # fmt: skip
+row("explicit: linearize and another sharding", lambda p: explicit(p, lambda x: p.m.linearize(
+    lambda v: v * v, x)[1](p.sharding.reshard(x, p.P("y")))),
+    "linearized function called on tangent values inconsistent")  # fmt: skip
+row("explicit: vmap along the axis of another value", lambda p: explicit(p, lambda x: p.m.vmap(
+    lambda v, w: v * 2, (0, None))(x, x[:, 0])),
+    "Unmapped values passed to vmap cannot be sharded along the mesh axis")  # fmt: skip
