@@ -209,6 +209,10 @@ class DeviceArray(Array):
     def __buffer__(self, flags: int) -> memoryview:
         return self.numpy().data
 
+    def platform(self) -> str:
+        """Return the platform of the devices that hold the array, such as "cpu"."""
+        return str(next(iter(self.devices())).platform)
+
     def delete(self) -> None:
         """Free the device's memory; the array cannot be used after."""
         xla.delete(self.buffer)

@@ -22,7 +22,14 @@ from olympus_core.ir.olympuspr import ProgramParams
 from olympus_core.jit.calling import Arguments, StagedFunction
 from olympus_core.jit.options import JitOptions
 from olympus_core.jit.reference_calling import VALUES
-from olympus_core.placement.layout import Format, Layout, array_format, as_sharding, order_of
+from olympus_core.placement.layout import (
+    AutoLayout,
+    Format,
+    Layout,
+    array_format,
+    as_sharding,
+    order_of,
+)
 from olympus_core.placement.partition_spec import PartitionSpec
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -68,6 +75,7 @@ class Shardings(NamedTuple):
                         f"Unconstrained dims are not allowed when passed to {what}: {leaf}",
                         hint="leave the sharding out, or write None",
                     )
+                check_no_layout(leaf)
                 if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec | Format):
                     raise ArgumentError(
                         f"{what} leaf specifications are expected to be PartitionSpec instances or "
@@ -75,6 +83,16 @@ class Shardings(NamedTuple):
                         hint="write NamedSharding(mesh, spec)",
                     )
         return Shardings(tuple(ins) if isinstance(ins, list) else ins, outs)
+
+
+def check_no_layout(x: Any) -> None:
+    """Raise ArgumentError for a layout in the place of a sharding or a format."""
+    if isinstance(x, Layout | AutoLayout):
+        raise ArgumentError(
+            "`jax.jit` does not accept device-local layouts directly. Create a `Format` instance "
+            f"wrapping this device-local layout and pass that to `jit` instead. Got {x}",
+            hint="write Format(layout, sharding)",
+        )
 
 
 def argument_shardings(leaves: Sequence[Any]) -> ArrayShardings:
@@ -166,10 +184,13 @@ class ShardedFunction(StagedFunction[_P, _R]):
         shardings = _named(self.caller, "in_shardings", prefix, places[0], leaves)
         shardings += [None] * (len(arguments.avals) - len(shardings))
         names = self.argument_names(arguments)
-        columns = arguments.leaves, arguments.avals, names, shardings
-        for x, aval, name, sharding in zip(*columns, strict=True):
+        words = data.word_axes(places, arguments.avals)
+        words += [0] * (len(arguments.avals) - len(words))
+        columns = arguments.leaves, arguments.avals, names, shardings, words
+        for x, aval, name, sharding, count in zip(*columns, strict=True):
             if sharding is None:
                 continue
+            _check_rank(sharding, aval, count, "arguments", name)
             sharding.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
             own = committed_sharding(x) or _declared(x)
             _check_layout(x, own, sharding, aval)
@@ -196,10 +217,23 @@ class ShardedFunction(StagedFunction[_P, _R]):
         prefix, first = self.shardings.outs, ins[:1]
         shardings = _named(self.caller, "out_shardings", prefix, full, leaves, first, avals)
         paths = map(tree.keystr, data.paths(out_tree))
-        for aval, path, sharding in zip(avals, paths, shardings, strict=True):
+        columns = avals, paths, shardings, data.word_axes(full, avals)
+        for aval, path, sharding, count in zip(*columns, strict=True):
             if sharding is not None:
+                _check_rank(sharding, aval, count, "outputs", f"result{path}")
                 sharding.check_shape(aval.shape, f"result{path} of '{self.name}'")
         return tuple(shardings)
+
+
+def _check_rank(sharding: Sharding, aval: ShapedArray, words: int, what: str, path: str) -> None:
+    """Raise ShardingError for keys of fewer dimensions than a spec; `words` is 0 for others."""
+    rank = aval.ndim - words
+    if words and isinstance(sharding, NamedSharding) and len(sharding.spec) > rank:
+        raise ShardingError(
+            f"One of pjit {what} with pytree key path {path} is incompatible with its sharding "
+            f"annotation {sharding}: Sharding {sharding} is only valid for values of rank at least "
+            f"{len(sharding.spec)}, but was applied to a value of rank {rank}: random keys"
+        )
 
 
 def _check_memory(x: Any, aval: ShapedArray, sharding: Sharding) -> None:

@@ -36,6 +36,9 @@ class ArgInfo(ArrayInfo):
         """The type of the array."""
         return shaped(self.shape, self.dtype, self.weak_type)
 
+    def __repr__(self) -> str:
+        return f"ArgInfo(_aval={self.aval!r}, donated={self.donated})"
+
 
 class Interface(NamedTuple):
     """The data that the three stages of a function share: name, trees, types, donations."""

@@ -530,3 +530,16 @@ row("explicit: linearize and another sharding", lambda p: explicit(p, lambda x: 
 row("explicit: vmap along the axis of another value", lambda p: explicit(p, lambda x: p.m.vmap(
     lambda v, w: v * 2, (0, None))(x, x[:, 0])),
     "Unmapped values passed to vmap cannot be sharded along the mesh axis")  # fmt: skip
+plain("the platform of arrays", lambda p: [put(p, "x").platform(), p.np.ones(2).platform()])
+for name, options in {
+    "in_shardings": {"in_shardings": ("x", "y")},
+    "out_shardings": {"out_shardings": ("x", "y")},
+}.items():
+    row(f"keys of one dimension: {name}", lambda p, options=options: p.m.jit(lambda k: k, **{
+        what: named(p, *spec) for what, spec in options.items()})(
+        p.m.random.split(p.m.random.key(0), 8)),
+        "of rank at least 2, but was applied to a value of rank 1")  # fmt: skip
+row("a layout in the place of a sharding", lambda p: p.m.jit(
+    lambda x: x, out_shardings=importlib.import_module(
+        f"{p.m.__name__}.experimental.layout").Layout((1, 0)))(host(8, 4)),
+    "`jax.jit` does not accept device-local layouts directly. Create a `Format`")  # fmt: skip

@@ -55,7 +55,7 @@ def test_arguments_and_results_have_names_types_and_sizes():
         ]
     assert x == ArgInfo((3,), np.dtype("float32"), donated=True)
     assert x != ArgInfo((3,), np.dtype("float32"), donated=False)
-    assert repr(x) == "ArgInfo(shape=(3,), dtype=dtype('float32'), donated=True)"
+    assert repr(x) == "ArgInfo(_aval=ShapedArray(float32[3]), donated=True)"
 
 
 @BOTH

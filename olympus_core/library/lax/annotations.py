@@ -13,6 +13,7 @@ from olympus_core.execution.spmd import Claim, check_same_devices, committed_sha
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
+from olympus_core.jit.sharded_calling import check_no_layout
 from olympus_core.library.device import check_keys
 from olympus_core.library.explicit import check_open
 from olympus_core.library.promotion import check_arrays
@@ -93,6 +94,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
             "Please only pass `olympus.sharding.Sharding` instances",
             hint="leave the array out",
         )
+    check_no_layout(sharding)
     sharding = as_sharding(sharding, "the sharding of with_sharding_constraint")
     sharding = entered("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
