@@ -18,7 +18,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import MeshTable
 from olympus_core.placement.layout import Layout, layout_mode
 from olympus_core.placement.mesh import AnyMesh
-from olympus_core.placement.sharding import DEVICE, PINNED_HOST, Sharding
+from olympus_core.placement.sharding import DEVICE, PINNED_HOST, NamedSharding, Sharding
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -131,6 +131,7 @@ def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: 
             attributes[CONSTANT] = mlir.string_attr(entry.constants[i])
         arguments.append(ir.DictAttr.get(attributes))
     function.arg_attrs = ir.ArrayAttr.get(arguments)
+    _sum_results(function, program, entry, outs)
     infos = dict(_padded(entry.result_info, program.outvars))
     function.result_attrs = ir.ArrayAttr.get(
         [
@@ -144,6 +145,31 @@ def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: 
             for i, sharding in _padded(entry.result_shardings, program.outvars)
         ]
     )
+
+
+def _sum_results(
+    function: Any,
+    program: Olympuspr,
+    entry: EntryAttributes,
+    outs: Sequence[dict[str, ir.Attribute]],
+) -> None:
+    """Constrain results of unreduced values that are requested with another sharding.
+
+    The compiler refuses an argument with unreduced axes that is a result without them.
+    """
+    block = function.regions[0].blocks[0]
+    end = block.operations[len(block.operations) - 1]
+    columns = program.outvars, outs, entry.out_shardings
+    for i, (atom, row, requested) in enumerate(zip(*columns, strict=False)):
+        explicit = atom.aval.explicit
+        if explicit is None or not explicit.spec.unreduced or "sdy.sharding" not in row:
+            continue
+        if isinstance(requested, NamedSharding) and requested.spec.unreduced:
+            continue
+        with mlir.ir.InsertionPoint(end):
+            attributes = {"sharding": row["sdy.sharding"]}
+            value = mlir.op1("sdy.sharding_constraint", atom.aval, [end.operands[i]], attributes)
+        end.operands[i] = value
 
 
 def _padded(values: Sequence[str | None], atoms: Sequence[Any]) -> list[tuple[int, str | None]]:
