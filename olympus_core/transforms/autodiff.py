@@ -35,7 +35,8 @@ from olympus_core.transforms.flat import (
 )
 from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import LinearFunction, linearize_flat
-from olympus_core.transforms.pull_back import PullBack
+from olympus_core.transforms.pull_back import VJP, DontWant, TransposedFunction, vjp_of
+from olympus_core.transforms.references import AbstractRef, boxing, is_reference
 from olympus_core.transforms.staging import stage
 
 _COTANGENT = "{path} was a {first} in the original output, but a {second} here"
@@ -232,10 +233,15 @@ def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
 
 
 def _pull_back(
-    linear: LinearFunction, cotangents: Sequence[Any], active: Sequence[bool]
+    linear: LinearFunction,
+    cotangents: Sequence[Any],
+    active: Sequence[bool],
+    wanted: Sequence[bool] | None = None,
 ) -> list[Any]:
-    """Return a cotangent for each input: zeros for None, float0 zeros for integers."""
-    active_cotangents = iter(linear.transpose(cotangents))
+    """Return a cotangent for each input: None for zeros, for integers and for one not `wanted`."""
+    if wanted is not None:
+        wanted = [w for w, a in zip(wanted, active, strict=True) if a]
+    active_cotangents = iter(linear.transpose(cotangents, wanted))
     return [next(active_cotangents) if a else None for a in active]
 
 
@@ -245,33 +251,43 @@ def vjp(
     *primals: Any,
     has_aux: Literal[False] = False,
     reduce_axes: Sequence[Hashable] = (),
-) -> tuple[_R, Callable[[Any], tuple[Any, ...]]]: ...
+    saveable_args: Any = True,
+) -> tuple[_R, VJP]: ...
 @overload
 def vjp(
     fun: Callable[..., tuple[_R, _Aux]],
     *primals: Any,
     has_aux: Literal[True],
     reduce_axes: Sequence[Hashable] = (),
-) -> tuple[_R, Callable[[Any], tuple[Any, ...]], _Aux]: ...
+    saveable_args: Any = True,
+) -> tuple[_R, VJP, _Aux]: ...
 @overload
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool,
     reduce_axes: Sequence[Hashable] = (),
+    saveable_args: Any = True,
 ) -> tuple[Any, ...]: ...
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
     reduce_axes: Sequence[Hashable] = (),
+    saveable_args: Any = True,
 ) -> tuple[Any, ...]:
     """Return (fun(*primals), the function that pulls back a cotangent of the result [, aux]).
 
     The second takes a cotangent of the result's structure and types, and returns a tuple with one
     for each primal.  It is a tree, whose leaves are the residuals, and can be passed through jit,
-    vmap and scan; its method `with_refs` adds cotangents to references.  Raises TransformError for
-    a cotangent of another structure or type, and UnsupportedError for `reduce_axes`.
+    vmap and scan; its method `with_refs` adds cotangents to references.  The cotangent of a primal
+    that is a reference is that of its first value, and is added to a reference.
+
+    `saveable_args` is a boolean for each primal, with tuples for containers: a primal for which it
+    is False is no residual, and is restored in `args_res` before the function is called.
+
+    Raises TransformError for a cotangent of another structure or type, and UnsupportedError for
+    `reduce_axes`.
 
     >>> y, pull_back = vjp(lambda x: x * x, 3.0)
     >>> pull_back(1.0)
@@ -279,45 +295,59 @@ def vjp(
     """
     check_callable("vjp", fun)
     _refuse_reduce_axes("vjp", reduce_axes)
+    name, names = function_name(fun), names_of(fun, tree.structure(primals))
     leaves, in_tree = tree.flatten(primals)
-    check_arrays("vjp", fun, names_of(fun, in_tree), leaves)
-    flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
+    passed = {i: x for i, x in enumerate(leaves) if is_reference(x)}
+    leaves = [x.value if i in passed else x for i, x in enumerate(leaves)]
+    check_arrays("vjp", fun, names, leaves)
+    flat, trees = _flattened(fun, in_tree, has_aux, name)
     avals = [get_aval(x) for x in leaves]
     active = [differentiable(a) for a in avals]
-    outs, linear = linearize_flat(flat, leaves, active, f"vjp of '{function_name(fun)}'")
+    what = f"vjp of '{name}'"
+    outs, linear = linearize_flat(boxing(flat, passed), leaves, active, what, constant_scalars=True)
+    for reference, value in zip(passed.values(), outs[len(outs) - len(passed) :], strict=True):
+        reference.set_value(value)
     out_tree, aux_tree = trees()
-    count = out_tree.num_leaves
+    count, count_with_aux = out_tree.num_leaves, len(outs) - len(passed)
     out_avals = [get_aval(x) for x in outs[:count]]
 
-    def pull_back(residuals: Sequence[Any], *arguments: Any) -> tuple[Any, ...]:
+    def pull_back(
+        residuals: Sequence[Any], places: Sequence[Any], arguments: tuple[Any, ...]
+    ) -> list[Any]:
         cotangent = _only("vjp", arguments)
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
-                "unexpected tree structure of the argument to the VJP function of "
-                f"'{function_name(fun)}'. The tree structures differ:\n"
-                + lines(out_tree, cotangent_tree, _COTANGENT, "out")
+                f"unexpected tree structure of the argument to the VJP function of '{name}'. The "
+                "tree structures differ:\n" + lines(out_tree, cotangent_tree, _COTANGENT, "out")
             )
-        names = [f"result {i}" for i in range(count)]
+        result_names = [f"result {i}" for i in range(count)]
         cotangent_avals = [a.with_cotangent_sharding() for a in out_avals]
-        check_same("vjp", "cotangent", names, cotangent_avals, values)
+        check_same("vjp", "cotangent", result_names, cotangent_avals, values)
         nonzero_cotangents = [
             c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
         ]
         pairs = zip(nonzero_cotangents, out_avals, strict=True)
         is_weak = _are_weak([c for c, a in pairs if a.weak_type])
-        nonzero_cotangents += [None] * (len(outs) - count)
-        input_cotangents = _pull_back(text.having(residuals), nonzero_cotangents, active)
-        result: tuple[Any, ...] = in_tree.unflatten(
+        nonzero_cotangents += [None] * (count_with_aux - count)
+        # a reference for the cotangent of a reference has that of the last value
+        nonzero_cotangents += [
+            places[i].value if active[i] and is_reference(places[i]) else None for i in passed
+        ]
+        wanted = [not isinstance(p, DontWant) for p in places]
+        input_cotangents = _pull_back(text.having(residuals), nonzero_cotangents, active, wanted)
+        return [
             _instantiated(c, a.with_cotangent_sharding(), is_weak)
             for c, a in zip(input_cotangents, avals, strict=True)
-        )
-        return result
+        ]
 
     text = linear.having(())
-    vars(pull_back)["program"] = text.program
-    result = out_tree.unflatten(outs[:count]), PullBack(pull_back, linear.residuals)
-    return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+    types = [AbstractRef(a) if i in passed else a for i, a in enumerate(avals)]
+    transposed = TransposedFunction(text.program, list(zip(names, types, strict=True)), pull_back)
+    pulled = vjp_of(transposed, linear.residuals, leaves, in_tree, out_tree, saveable_args)
+    result = out_tree.unflatten(outs[:count]), pulled
+    aux = outs[count:count_with_aux]
+    return (*result, aux_tree.unflatten(aux)) if aux_tree is not None else result
 
 
 def value_and_grad(

@@ -22,6 +22,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Linear, Primitive, TangentSplit
 from olympus_core.ir.trace import Trace, using_trace
+from olympus_core.ir.tracer import Array
 from olympus_core.primitives.collective import split_along, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_any_p
 from olympus_core.primitives.sharding import retyped, untyped
@@ -107,12 +108,17 @@ class LinearFunction(NamedTuple):
         values = evaluate(self.program, tangents)
         return [None if i is None else values[i] for i in self.outs]
 
-    def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Return the cotangents of the inputs, from those of the results; None is zero."""
+    def transpose(
+        self, cotangents: Sequence[Any], wanted: Sequence[bool] | None = None
+    ) -> list[Any]:
+        """Return the cotangents of the inputs, from those of the results; None is zero.
+
+        Those of inputs that are not `wanted` are None, and are not computed.
+        """
         out_cotangents = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
         unrecorded_axes = state.unrecorded_axes
         with switched("parted", unrecorded_axes):  # also for a derivative within another one
-            outs = backward(self.program, out_cotangents)
+            outs = backward(self.program, out_cotangents, wanted)
         return [
             x if x is None else summed(x, unrecorded_axes - a.vma)
             for x, a in zip(outs, self.program.in_avals, strict=True)
@@ -130,12 +136,16 @@ def linearize_flat(
     primals: Sequence[Any],
     active: Sequence[bool],
     what: str = "a derivative",
+    constant_scalars: bool = False,
 ) -> tuple[list[Any], LinearFunction]:
     """Return the flat results of `fun` at `primals`, and its derivative in the active ones.
 
-    `what` names the transformed function in messages.
+    `what` names the transformed function in messages.  With `constant_scalars`, primals that are
+    scalar arrays are residuals where the derivative needs them, not literals in it.
     """
     linear = LinearTrace(trace.current_trace(), what)
+    if constant_scalars:
+        linear.constant_scalars = frozenset(id(x) for x in primals if isinstance(x, Array))
     jvp = JVPTrace(linear, what, linear=True)
     inputs = [
         jvp.wrap(x, linear.new_input(tangent_aval(get_aval(x)))) if a else x
@@ -169,17 +179,23 @@ def cotangent_aval(aval: ShapedArray) -> ShapedArray:
 _NO_CONTEXT = contextlib.nullcontext()
 
 
-def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
+def backward(
+    program: Olympuspr, cotangents: Sequence[Any], wanted: Sequence[bool] | None = None
+) -> list[Any]:
     """Return the cotangents of a linear program's inputs, from those of its results (None: zero).
 
     The equations are visited in reverse; each passes the cotangents of its results to the
-    `transpose` of its primitive, with the equation's source line.
+    `transpose` of its primitive, with the equation's source line.  Cotangents of inputs that are
+    not `wanted` are None; equations of these alone are not visited.
     """
     values: dict[Any, Any] = dict(zip(program.constvars, program.consts, strict=True))
     pending: dict[Any, Any] = {}
+    unwanted = set[Var]() if wanted is None or all(wanted) else _unwanted(program, wanted)
 
     def add_cotangent(atom: Any, cotangent: Any) -> None:
         if cotangent is not None and atom.__class__ is Var and atom not in values:
+            if atom in unwanted:
+                return
             if state.parted:
                 cotangent = split_along(varying(cotangent, atom.aval.vma), state.parted)
             pending_cotangent = pending.get(atom)
@@ -213,6 +229,16 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
         ):
             _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), add_cotangent)
     return [pop_cotangent(v) for v in program.invars]
+
+
+def _unwanted(program: Olympuspr, wanted: Sequence[bool]) -> set[Var]:
+    """Return the variables that depend on no wanted input."""
+    known = {v for v, w in zip(program.invars, wanted, strict=True) if w}
+    for eqn in program.eqns:
+        if not known.isdisjoint(eqn.inputs):
+            known.update(eqn.outputs)
+    outputs = (v for eqn in program.eqns for v in eqn.outputs)
+    return {v for v in (*program.invars, *outputs) if v not in known}
 
 
 def _transpose_eqn(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from olympus_core.arrays.device_array import as_device_array
@@ -427,6 +427,22 @@ class Boxed:
         result = self.fun(*args, **kwargs)
         check_result(function_name(self.fun), result, self.kind)
         return [box.value for box in boxes], result
+
+
+def boxing(
+    fun: Callable[..., Sequence[Any]], places: Collection[int]
+) -> Callable[..., Sequence[Any]]:
+    """Return a flat function that gets the values at `places` in new references.
+
+    Their last values are further results.
+    """
+
+    def function(*values: Any) -> Sequence[Any]:
+        boxes = {i: Reference(as_array(values[i])) for i in places}
+        outs = fun(*[boxes.get(i, x) for i, x in enumerate(values)])
+        return [*outs, *[box.value for box in boxes.values()]]
+
+    return function if places else fun
 
 
 def argument_names(fun: Callable[..., Any], in_tree: tree.PyTreeDef) -> list[str]:

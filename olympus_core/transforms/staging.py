@@ -109,6 +109,9 @@ def _literal(x: Any) -> Literal:
 class StagingTrace:
     """Records bound primitives as equations."""
 
+    #: the ids of scalar arrays that are constants of the program, not literals
+    constant_scalars: frozenset[int] = frozenset()
+
     def __init__(self, what: str = "a function", reader: ValueReader | None = None) -> None:
         self.what = what
         #: computes values of the program while it is staged, if they may be read
@@ -214,7 +217,8 @@ class StagingTrace:
             if (literal := self.literals.get(key)) is None:
                 literal = self.literals[key] = _literal(x)
             return literal
-        return _literal(x) if is_literal(x) else self._const(x, id(x))
+        is_constant = not is_literal(x) or id(x) in self.constant_scalars
+        return self._const(x, id(x)) if is_constant else _literal(x)
 
     def _const(self, x: Any, key: int) -> Var:
         entry = self.consts.get(key)

@@ -191,7 +191,7 @@ def test_what_derivatives_give_is_a_tree(ox):
     _, pull_back = ox.vjp(f, x)
     _, derivative = ox.linearize(f, x)
     assert tree.tree_leaves(pull_back)
-    assert ox is jax or isinstance(pull_back, tree.Partial)
+    assert isinstance(derivative, tree.Partial)
     for got in (
         ox.jit(lambda p, ct: p(ct))(pull_back, ones)[0],
         ox.jit(lambda x: ox.vjp(f, x)[1])(x)(ones)[0],

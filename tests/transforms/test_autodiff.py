@@ -132,6 +132,61 @@ def test_jvp_vjp_linearize_and_transpose():
     same(linear(X), jax.linear_transpose(lambda x: (2 * x)[1:].sum() * X, X)(X))
 
 
+def product(w, x):
+    return {"y": w["a"] @ x, "z": w["b"] * 2}
+
+
+def test_the_residuals_of_vjp_are_arguments_and_others():
+    w, x = {"a": np.ones((2, 3), "float32"), "b": np.ones(2, "float32")}, np.ones(3, "float32")
+    texts = []
+    for ox in (olympus, jax):
+        _, pull_back = ox.vjp(product, ox.device_put(w), ox.device_put(x))
+        _, of_scalars = ox.vjp(lambda x, y: x * y, *ox.device_put((np.float32(2), np.int8(3))))
+        texts.append((str(pull_back.args_res), str(of_scalars.args_res)))
+    assert texts[0] == texts[1]
+    _, pull_back = olympus.vjp(lambda x: olympus.numpy.tanh(x).sum(), x)
+    assert str(pull_back.args_res) == "[NotNeeded()]"
+    assert len(pull_back.opaque_residuals) == len(olympus.tree.leaves(pull_back)) == 1
+    assert len(pull_back.jaxpr.consts) == 1
+
+
+def test_arguments_that_are_not_saved_are_restored():
+    w, x = {"a": np.ones((2, 3), "float32"), "b": np.ones(2, "float32")}, np.ones(3, "float32")
+    ct = {"y": np.ones(2, "float32"), "z": np.ones(2, "float32")}
+    want = olympus.vjp(product, w, x)[1](ct)
+    forward = olympus.jit(
+        lambda w, x: olympus.vjp(product, w, x, saveable_args=((False, True), True))
+    )
+    _, pull_back = forward(w, x)
+    assert str(pull_back.args_res[0]) == "(NotSaveable(), NotNeeded())"
+    assert len(olympus.tree.leaves(pull_back)) == 1
+    for call in (lambda: pull_back(ct), lambda: pull_back.jaxpr):
+        with pytest.raises(ValueError, match=r"not-saveable residuals.*argument w\['a'\]"):
+            call()
+    restored = pull_back.replace(args_res=[w, x])
+    same(restored(ct), want)
+
+    def backward(pull_back, w, ct):
+        pull_back.args_res[0] = w
+        return pull_back(ct)
+
+    same(olympus.jit(backward)(pull_back, w, ct), want)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ((True,), "has 1 children, and its part of the arguments 2"),
+        ((True, (True,)), r"saveable_args\[1\] is a container, and its part .* is a leaf"),
+        (((1, True), True), r"saveable_args\[0\]\[0\] is 1 of type int"),
+    ],
+)
+def test_saveable_arguments_are_a_prefix(flags, message):
+    w, x = {"a": np.ones((2, 3), "float32"), "b": np.ones(2, "float32")}, np.ones(3, "float32")
+    with pytest.raises(ValueError, match=message):
+        olympus.vjp(product, w, x, saveable_args=flags)
+
+
 def test_the_derivative_of_linearize_does_not_run_the_function_again():
     runs = []
 

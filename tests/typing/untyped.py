@@ -460,7 +460,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     ),
     "olympus.typeof": ("x", "whatever has a type: arrays, and objects with a shape and a dtype"),
     "olympus.value_and_grad": ("return", "a gradient is a tree like the arguments"),
-    "olympus.vjp": ("primals return", "the arguments of a user's function"),
+    "olympus.vjp": ("primals saveable_args return", "the arguments of a user's function"),
     "olympus.vmap": ("in_axes out_axes", "axes are tree prefixes"),
     "olympus.xla_computation": ("in_parts out_parts", "parts are tree prefixes"),
     **{f"olympus.tree.{name}": (of, "a tree") for name, of in TREES.items()},
