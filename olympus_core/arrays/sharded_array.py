@@ -318,7 +318,7 @@ def _array_of_keys(
 def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return a user's part as an array; raise DTypeError if it is not an array of the dtype."""
     part_dtype = None if dtype is None else dtypes.dtype(dtype)
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | str | bytes) or value is None:
         raise DTypeError(
             f"Argument '{value!s:.80}' of type {type(value)} is not a valid JAX type: {caller} "
             "needs an array for each part"

@@ -20,6 +20,7 @@ from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import BackendError, ShardingError
 from olympus_core.execution import compilation
+from olympus_core.ir.dce_cse import live
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.lowering.entry import EntryAttributes, aliases, with_usable_donations
 from olympus_core.placement.chosen_sharding import whole_on
@@ -62,14 +63,15 @@ class Placement(NamedTuple):
 
 
 def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
-    """Yield the shardings and meshes in the parameters of a program's equations, also nested."""
-    pending, seen = [program], set[int]()
+    """Yield the shardings and meshes in the parameters of the live equations, also nested."""
+    pending: list[Olympuspr] = [program]
+    seen: dict[int, Olympuspr] = {}
     while pending:
         current = pending.pop()
         if id(current) in seen:
             continue
-        seen.add(id(current))
-        for eqn in current.eqns:
+        seen[id(current)] = current
+        for eqn in live(current):  # lowering drops the others
             for value in eqn.params.values():
                 if isinstance(value, Sharding | AnyMesh):
                     yield eqn, value

@@ -543,3 +543,7 @@ row("a layout in the place of a sharding", lambda p: p.m.jit(
     lambda x: x, out_shardings=importlib.import_module(
         f"{p.m.__name__}.experimental.layout").Layout((1, 0)))(host(8, 4)),
     "`jax.jit` does not accept device-local layouts directly. Create a `Format`")  # fmt: skip
+plain("a dead constraint", lambda p: p.m.jit(lambda x: (
+    p.lax.with_sharding_constraint(x, named(p, "x")), x * 2)[1])(host(8)))  # fmt: skip
+plain("the gradient of a dead device_put", lambda p: p.m.jit(p.m.grad(
+    lambda x: p.m.device_put(p.np.sin(x), named(p, "x")).sum()))(host(8)))  # fmt: skip
