@@ -32,19 +32,17 @@ def evaluate(
 
     is_typed = has_explicit_context()
     for eqn in program.eqns:
-        with (
-            source.using_location(eqn.source if call is None else eqn.source.inside(call)),
-            using_mesh_of(eqn) if is_typed else _NO_CONTEXT,
-        ):
-            out = eqn.primitive.bind(*map(read, eqn.inputs), **eqn.params)
+        with source.using_location(eqn.source if call is None else eqn.source.inside(call)):
+            if is_typed:
+                with using_mesh_of(eqn):
+                    out = eqn.primitive.bind(*map(read, eqn.inputs), **eqn.params)
+            else:
+                out = eqn.primitive.bind(*map(read, eqn.inputs), **eqn.params)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outputs, out, strict=True))
         else:
             env[eqn.outputs[0]] = out
     return [read(atom) for atom in program.outvars]
-
-
-_NO_CONTEXT = contextlib.nullcontext()
 
 
 def has_explicit_context() -> bool:
@@ -58,7 +56,7 @@ def using_mesh_of(eqn: Eqn) -> contextlib.AbstractContextManager[None]:
     In the function of `auto_axes` some are `Auto`; the derivatives of its operations run after it.
     """
     if eqn.primitive.has_programs or eqn.primitive.changes_mesh:
-        return _NO_CONTEXT
+        return contextlib.nullcontext()
     shardings = [x.aval.explicit for x in (*eqn.inputs, *eqn.outputs)]
     own = next((s.mesh for s in shardings if s is not None), None)
     if own is None:

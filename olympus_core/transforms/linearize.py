@@ -10,7 +10,6 @@ operations on tangents.  The primal values that it needs, the residuals, become 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -176,9 +175,6 @@ def cotangent_aval(aval: ShapedArray) -> ShapedArray:
     return aval.update(vma=aval.vma | state.parted).with_cotangent_sharding()
 
 
-_NO_CONTEXT = contextlib.nullcontext()
-
-
 def backward(
     program: Olympuspr, cotangents: Sequence[Any], wanted: Sequence[bool] | None = None
 ) -> list[Any]:
@@ -223,11 +219,13 @@ def backward(
         outs = [pop_cotangent(v) for v in eqn.outputs]
         if all(c is None for c in outs):
             continue
-        with (
-            source.using_location(eqn.source, backward=True),
-            using_mesh_of(eqn) if is_typed else _NO_CONTEXT,
-        ):
-            _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), add_cotangent)
+        operands = list(map(operand, eqn.inputs))
+        with source.using_location(eqn.source, backward=True):
+            if is_typed:
+                with using_mesh_of(eqn):
+                    _transpose_eqn(eqn, outs, operands, add_cotangent)
+            else:
+                _transpose_eqn(eqn, outs, operands, add_cotangent)
     return [pop_cotangent(v) for v in program.invars]
 
 
