@@ -215,6 +215,8 @@ class ShardedProgram:
         self.meshes = where.meshes
         self.in_avals, self.out_avals = avals
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
+        #: the name of each argument in messages
+        self.names: Sequence[Any] = range(1, len(self.in_shardings) + 1)
         self._donated = donated
         self._on_cpu = executable.target.backend == "cpu"
         self._results = [*zip(self.out_avals, self.out_shardings, strict=True)]
@@ -274,8 +276,9 @@ class ShardedProgram:
                 has, needs = f"{has} {_where(own)}", f"{needs} {_where(needed)}"
             raise ShardingError(
                 "Computation was compiled for input shardings that disagree with the shardings of "
-                f"arguments passed to it. The first one is argument {i + 1} with shape "
-                f"{x.aval.long_name()}:\n  Passed sharding: {has}\n  Required sharding: {needs}",
+                "arguments passed to it. Here is the first of the mismatches:\n"
+                f"Argument {self.names[i]} with shape {x.aval.long_name()}:\n"
+                f"  Passed sharding: {has}\n  Required sharding: {needs}",
                 hint="put it there with device_put",
             )
         if own.layout is None and needed.layout is None:
@@ -293,7 +296,7 @@ class ShardedProgram:
                 raise ShardingError(
                     "Computation was compiled for input layouts that disagree with the layouts of "
                     f"arguments passed to it. Here is the first of the mismatches:\n"
-                    f"Argument {i + 1} with shape {x.aval.long_name()}:\n"
+                    f"Argument {self.names[i]} with shape {x.aval.long_name()}:\n"
                     f"  Passed layout: {array_format(ndim, own).layout}\n"
                     f"  Required layout: {array_format(ndim, needed).layout}",
                     hint="put it there with device_put and the format of compiled.input_formats",

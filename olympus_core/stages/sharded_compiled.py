@@ -42,6 +42,7 @@ class ShardedCompiled(Compiled):
         )
         super().__init__(signature, program.executable, target, lowered, constants)
         self._program = program
+        program.names = (*[f"constants[{i}]" for i in range(count)], *signature.arg_names)
 
     @functools.cached_property
     def _constant_arrays(self) -> tuple[DeviceArray, ...]:
