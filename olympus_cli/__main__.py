@@ -1,14 +1,18 @@
 """`python -m olympus_cli` is the `olympus` command; what it needs of its process comes first."""
 
 # No `from __future__`: that is an import of a module which could be found in the working directory.
+import _signal  # type: ignore[import-not-found]  # in Python itself, unlike `signal`
 import os
 import sys
-
-from olympus_cli.process import own_process
 
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        # a Ctrl-C during the imports ends the process, and shows no traceback
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    from olympus_cli.process import own_process
+
     own_process.claim()
     from olympus_cli.process import fast_exit, shortage
 

@@ -42,10 +42,12 @@ _leaving = _thread.allocate_lock()
 def install() -> None:
     """End the process on Ctrl-C from now on, unless it was started with SIGINT ignored.
 
+    Until then, a command has the system's action, and any other process Python's handler.
+
     Raises:
         RuntimeError: the system has no thread left.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, signal.SIG_DFL):
         return
     read, write = os.pipe()
     os.set_blocking(write, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,27 @@ def done(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+SIGNALLED = """
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore the signal
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "olympus_cli.process.interrupts":
+            os.kill(os.getpid(), signal.SIGINT)
+
+from olympus_cli.__main__ import main
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+def test_ctrl_c_before_the_handler_is_installed_shows_no_traceback() -> None:
+    result = done(SIGNALLED)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_the_process_ends_without_freeing_its_objects() -> None:
