@@ -70,6 +70,8 @@ def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> An
     outer = ctx.module_context
     ir = mlir.ir
     module = ir.Module.create(loc=ir.Location.unknown(outer.context))
+    symbol_name = ir.StringAttr.get(mlir.sanitize_name(name), outer.context)
+    module.operation.attributes["sym_name"] = symbol_name  # names in it are without a root
     inner = outer.replace(
         module=module,
         ip=ir.InsertionPoint(module.body),

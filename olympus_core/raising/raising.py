@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from olympus_core.analysis.sources.places import read_name
+from olympus_core.analysis.sources.places import name_of_module, read_name
 from olympus_core.base import dtypes, gc_pause
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.context import enable_x64
@@ -117,6 +117,7 @@ class Raising:
 
     def __init__(self, module: ir.Module, host_functions: Sequence[FlatFunction] = ()) -> None:
         self.module = module  # which owns the operations
+        self.module_name = name_of_module(module)
         self.host_functions = host_functions
         self.functions: dict[str, Any] = {}
         self.meshes = Meshes(module)
@@ -328,7 +329,7 @@ class Raising:
         key = location.attr
         source = self.locations.get(key)
         if source is None:
-            source = self.locations[key] = _source_of(location)
+            source = self.locations[key] = _source_of(location, self.module_name)
         return source
 
 
@@ -394,8 +395,8 @@ def _check_opaque(operation: ir.Operation) -> None:
                 _check_opaque(inner)
 
 
-def _source_of(location: Any) -> Source:
-    """Return the line, the scope and the direction of a location."""
+def _source_of(location: Any, module: str) -> Source:
+    """Return the line, the scope and the direction of a location in the module of that name."""
     ir = mlir.ir
     name, position = "", None
 
@@ -418,7 +419,7 @@ def _source_of(location: Any) -> Source:
             position = read(location, "")
     except UnicodeDecodeError:  # in a module of another tool
         position = None
-    scope, _, backward = read_name(name) if name else ("", "", False)
+    scope, _, backward = read_name(name, module=module) if name else ("", "", False)
     return Source(position, 0, scope, backward)
 
 

@@ -77,6 +77,15 @@ def test_program_is_lowered_by_olympus() -> None:
     assert not is_lowered_by_olympus(jit(marked, as_is=True), X)
 
 
+def test_a_program_lowered_by_olympus_has_the_name_scopes() -> None:
+    def scoped(x: Any) -> Any:
+        with jax.named_scope("outer"), jax.named_scope("inner"):
+            return jnp.tanh(x)
+
+    text = jit(scoped, as_is=False).lower(X).as_text(debug_info=True)
+    assert 'loc("scoped/outer/inner/tanh"' in text
+
+
 def test_program_is_lowered_by_olympus_where_that_is_a_gain(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

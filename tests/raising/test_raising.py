@@ -29,6 +29,7 @@ from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.transforms.evaluate import evaluate
 
 CPU = xla.Target("cpu")
+ENTRY = EntryAttributes("jit_f")
 
 
 def raised(text: str) -> Olympuspr:
@@ -54,7 +55,7 @@ def names(program: Olympuspr) -> list[str]:
 def run(program: Olympuspr, *args: Any) -> list[np.ndarray[Any, Any]]:
     """Return the results of a program, lowered with repeated blocks and compiled for the CPU."""
     with enable_x64():
-        module, _ = compilation.lower(program, EntryAttributes("jit_f"), CPU)
+        module, _ = compilation.lower(program, ENTRY, CPU)
         buffers = [xla.put(np.asarray(x)) for x in args]
         results = xla.compile(module, CPU).execute(buffers)
         return [np.asarray(xla.to_numpy(x)) for x in results]
@@ -101,7 +102,7 @@ def test_an_operation_without_a_primitive_is_opaque_and_is_lowered_unchanged() -
     )
     program = raised(text)
     assert names(program) == ["opaque", "opaque"]
-    lowered = lower_module(program, EntryAttributes("jit_f"))
+    lowered = lower_module(program, ENTRY)
     assert lowered.operation.verify()
     text = lowered.operation.get_asm()
     assert 'stablehlo.custom_call @Foo(%arg0) {api_version = 2 : i32, backend_config = "a"}' in text
@@ -124,7 +125,7 @@ def test_the_regions_of_an_opaque_operation_use_values_from_outside() -> None:
         )
     )
     assert names(program) == ["slice", "reshape", "opaque"]
-    lowered = lower_module(program, EntryAttributes("jit_f"))
+    lowered = lower_module(program, ENTRY)
     assert lowered.operation.verify()
     assert "stablehlo.add %arg1, %1 : tensor<f32>" in lowered.operation.get_asm()
 
@@ -139,7 +140,7 @@ def test_an_operation_with_an_unknown_attribute_is_opaque() -> None:
         )
     )
     assert names(program) == ["opaque"]
-    module = lower_module(program, EntryAttributes("jit_f"))
+    module = lower_module(program, ENTRY)
     assert 'mhlo.frontend_attributes = {a = "b"}' in module.operation.get_asm()
 
 
@@ -171,6 +172,8 @@ def test_equations_have_the_lines_and_scopes_of_the_module() -> None:
             return jnp.tanh(x)
 
     module = of_jax(jax.grad(f), 1.0)
+    called = lower_module(raise_module(of_jax(lambda x: jax.jit(f)(x) * 2, 1.0)), ENTRY)
+    assert 'loc("jit_f/outer/tanh"' in called.operation.get_asm(enable_debug_info=True)
     marks = {eqn.primitive.name: eqn.source for eqn in raise_module(module).eqns}
     position = marks["tanh"].position()
     assert position is not None
@@ -182,7 +185,7 @@ def test_equations_have_the_lines_and_scopes_of_the_module() -> None:
 
 def test_a_lowered_raised_program_has_the_lines_of_the_module() -> None:
     module = of_jax(lambda x: jnp.tanh(x) @ x, np.ones((3, 3), np.float32))
-    again = lower_module(raise_module(module), EntryAttributes("jit_f"))
+    again = lower_module(raise_module(module), ENTRY)
     assert f'{__file__}":' in again.operation.get_asm(enable_debug_info=True)
 
 
@@ -286,7 +289,7 @@ def test_a_region_with_a_complex_constant_is_opaque_and_is_lowered_unchanged() -
         )
     )
     assert names(program) == ["opaque"]
-    assert lower_module(program, EntryAttributes("jit_f")).operation.verify()
+    assert lower_module(program, ENTRY).operation.verify()
 
 
 def test_a_reduction_from_another_start_is_general_and_correct() -> None:
@@ -464,7 +467,7 @@ def test_a_complex_function_is_a_primitive_without_our_corrections(
     text = f'%y = "{operation}"(%x) : ({z}) -> {result}\nreturn %y : {result}'
     program = raised(body(text, f"(%x: {z}) -> {result}"))
     assert names(program) == [primitive]
-    lowered = str(lower_module(program, EntryAttributes("jit_f")))
+    lowered = str(lower_module(program, ENTRY))
     emitted = re.findall(r"(?:stablehlo|chlo)\.\w+", lowered)
     assert emitted == [operation.replace("chlo.tan", "stablehlo.tan")]
     x = np.complex64([0.5 - 0.25j, 2j, -1 + 1j, 3])

@@ -124,7 +124,7 @@ def walk_module(module: ir.Module, trips: Mapping[str, int], callers: bool = Fal
 class _Walker:
     def __init__(self, module: ir.Module, trips: Mapping[str, int], callers: bool) -> None:
         self.reader = Reader()
-        self.places = Places(callers)
+        self.places = Places(module, callers)
         self.trips = trips
         self.loops: dict[str, int | None] = {}
         self.functions: dict[str, Any] = {}

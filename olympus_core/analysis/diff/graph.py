@@ -174,7 +174,7 @@ class _Reader:
         self._file = file
         self._module = module  # its operations need the module to stay alive
         self._places: Iterator[Place] | None = None if places is None else iter(places)
-        self._location_places = Places()
+        self._location_places = Places(module)
         self._texts: dict[Any, str] = {}
         self._constants: dict[Any, GraphConstant] = {}
         self._symbols = {

@@ -15,6 +15,7 @@ _JITTED = re.compile(r"p?jit\([^()]*\)")
 _WRAPPERS = re.compile(r"\b(?:transpose|jvp|vmap|checkpoint|rematted_computation|remat)\(")
 
 
+_NOT_IN_SYMBOL = re.compile(r"[^\w.-]")  # as in the name of a module
 _BACKWARD = re.compile(r"transpose\(([^()]*)\)")  # the root of a name that OLYMPUS wrote
 
 
@@ -30,16 +31,20 @@ class LocationName(NamedTuple):
         return f"{text}, backward" if self.backward else text
 
 
-def read_name(name: str, *, inlined: bool = False) -> LocationName:
+def read_name(name: str, *, inlined: bool = False, module: str = "") -> LocationName:
     """Split `root/scope/operation` into the scope, the operation and the backward mark.
 
     `transpose(root)` marks an operation of a backward pass; a scope is any text of the user. JAX
     writes parentheses in its roots, `jit(f)`, and in scopes: `transpose(jvp(scope))`. With
-    `inlined`, as in optimized HLO, the names of the enclosing calls come first in a name.
+    `inlined`, as in optimized HLO, the names of the enclosing calls come first in a name. With
+    `module`, the name of the module, a name that begins with another name has no root: JAX writes
+    such names in the functions that it calls.
 
     Example:
       >>> read_name("transpose(jit_f)/outer/tanh")
       LocationName(scope='outer', operation='tanh', backward=True)
+      >>> read_name("outer/tanh", module="jit_f")
+      LocationName(scope='outer', operation='tanh', backward=False)
     """
     root, *parts = name.split("/")
     if not parts or "[" in root:  # an argument's name, such as x['a/b']
@@ -49,7 +54,9 @@ def read_name(name: str, *, inlined: bool = False) -> LocationName:
         return _name_of_jax(name)
     plain = root if marked is None else marked[1]
     backward = marked is not None
-    if inlined:
+    if module and _NOT_IN_SYMBOL.sub("_", plain).rstrip("_") != module.rstrip("_"):
+        parts = [plain, *parts]
+    elif inlined:
         roots = plain, f"transpose({plain})"
         root_positions = [i for i, part in enumerate(parts[:-1]) if part in roots]
         backward = backward or any(parts[i] != plain for i in root_positions)
@@ -58,7 +65,8 @@ def read_name(name: str, *, inlined: bool = False) -> LocationName:
 
 
 def _name_of_jax(name: str) -> LocationName:
-    scope = "/".join([x for x in _unwrapped(name).split("/")[1:-1] if x])
+    first = 0 if _WRAPPERS.match(name) else 1  # a name without a root begins with a scope
+    scope = "/".join([x for x in _unwrapped(name).split("/")[first:-1] if x])
     return LocationName(scope, name.rpartition("/")[2], "transpose(" in name)
 
 
@@ -124,11 +132,21 @@ class Place(NamedTuple):
 NOWHERE = Place()
 
 
-class Places:
-    """The places of MLIR's locations, each read once; with `callers`, the callers are read too."""
+def name_of_module(module: ir.Module) -> str:
+    """Return the name of a module, for `read_name`; empty if it has none."""
+    attributes = module.operation.attributes
+    try:
+        return str(attributes["sym_name"].value) if "sym_name" in attributes else ""
+    except UnicodeDecodeError:  # in a module of another tool
+        return ""
 
-    def __init__(self, callers: bool = False) -> None:
+
+class Places:
+    """The places of a module's locations, each read once; with `callers`, the callers too."""
+
+    def __init__(self, module: ir.Module, callers: bool = False) -> None:
         self._cache: dict[Any, Place] = {}
+        self._module = name_of_module(module)
         self._callers = callers
 
     def of(self, location: ir.Location) -> Place:
@@ -136,7 +154,7 @@ class Places:
         attribute = location.attr
         place = self._cache.get(attribute)
         if place is None:
-            place = _read(location)
+            place = _read(location, self._module)
             if self._callers and place.line:
                 place = _with_callers(place, location)
             self._cache[attribute] = place
@@ -167,12 +185,12 @@ def _frames(location: Any, function: str) -> list[Frame]:
     return []
 
 
-def _read(location: Any) -> Place:
+def _read(location: Any, module: str) -> Place:
     try:
         name, (file, line) = _named_line(location)
     except UnicodeDecodeError:  # in a module of another tool
         return NOWHERE
-    read = read_name(name)
+    read = read_name(name, module=module)
     return Place(file, line, read.scope, read.backward)
 
 

@@ -52,7 +52,7 @@ class SourceMap:
         folder = os.path.abspath(root)
         inside = os.path.join(path_text(folder), "")
         places, line_texts = [], dict[tuple[str, int], str]()
-        reader, names, relative = Places(), hashlib.sha256(), dict[Place, Place]()
+        reader, names, relative = Places(module), hashlib.sha256(), dict[Place, Place]()
         for operation in nested_operations(module.operation):
             names.update(f"{operation.operation.name}\n".encode())
             place = reader.of(operation.location)._replace(backward=False)

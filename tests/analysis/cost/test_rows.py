@@ -340,8 +340,8 @@ def test_the_program_for_a_gpu_costs_the_same_and_needs_no_compiler():
 
 
 def test_locations_of_programs_of_jax_are_read():
-    places = Places()
     with mlir.context():
+        places = Places(mlir.ir.Module.parse("module @jit_f {}"))
         loc = mlir.ir.Location
         line, caller = loc.file("a.py", 3, 1), loc.file("b.py", 9, 1)
         calls = loc.callsite(loc.name("loss", line), [loc.name("main", caller)])
@@ -356,6 +356,11 @@ def test_locations_of_programs_of_jax_are_read():
             loc.name("jit(f)/jit(main)/transpose(jvp())/mul", line): Place("a.py", 3, "", True),
             loc.name("x['a/b/c']", line): Place("a.py", 3),
             loc.name("jit_f/transpose", line): Place("a.py", 3, "", False),
+            # without a root, as in the functions that JAX calls
+            loc.name("a/b/sin", line): Place("a.py", 3, "a/b"),
+            loc.name("jvp(a)/b/sin", line): Place("a.py", 3, "a/b"),
+            loc.name("transpose(jvp(a))/mul", line): Place("a.py", 3, "a", True),
+            loc.name("transpose(a)/mul", line): Place("a.py", 3, "a", True),
             loc.fused([loc.unknown(), caller]): Place("b.py", 9, "", False),
             loc.unknown(): Place(),
         }

@@ -218,7 +218,7 @@ def test_operations_have_their_lines_and_scopes() -> None:
 def test_places_are_read_from_locations(location: str, place: Place) -> None:
     with mlir.context():
         module = mlir.ir.Module.parse(f"module {{}} {location}")
-        assert Places().of(module.operation.location) == place
+        assert Places(module).of(module.operation.location) == place
 
 
 def test_a_source_map_adds_lines_to_a_program_without_locations(tmp_path: Path) -> None:
