@@ -84,7 +84,7 @@ class WritablePath(FilePath):
 
 
 class FolderPath(FilePath):
-    """A folder to write to; "-" is an error, because stdout is not a folder."""
+    """A folder to write to; "-" is an error, and so is the name of a bundle without a folder."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -94,7 +94,16 @@ class FolderPath(FilePath):
             self.fail(
                 "a folder cannot be written to stdout; write ./- for a folder named -.", param, ctx
             )
-        return super().convert(value, param, ctx)
+        path = super().convert(value, param, ctx)
+        if path.suffix == ".olympus" and not path.is_dir():
+            self.fail(
+                "the outputs are a folder of files, with the bundle, and "
+                f"{value!r} names a bundle; write {str(value).removesuffix('.olympus')!r}, for "
+                "example.",
+                param,
+                ctx,
+            )
+        return path
 
 
 class _OutputPath(WritablePath):
