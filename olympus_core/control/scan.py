@@ -426,7 +426,7 @@ class _Loop:
         consts = operands[: self.n_consts]
         carry = operands[self.n_consts : self.n_consts + self.n_carry]
         xs = operands[self.n_consts + self.n_carry :]
-        ys = [mlir.full(a, 0) for a in self.y_avals]
+        ys = [_unreduced(self.ctx, mlir.full(a, 0), a) for a in self.y_avals]
         if not self.length:  # the body has no row to get types from
             return [*carry, *ys]
         rolled = self.length - self.length % self.unroll
@@ -477,26 +477,38 @@ class _Loop:
         zero = (
             mlir.full(_INDEX, 0) if any(a.ndim > 1 for a in (*self.x_avals, *self.y_avals)) else i
         )
-        slices = [_read(x, a, index, zero) for x, a in zip(xs, self.x_avals, strict=True)]
+        slices = [_read(ctx, x, a, index, zero) for x, a in zip(xs, self.x_avals, strict=True)]
         outs = ctx.inline(self.body, [*consts, *carry, *slices])
         carry, rows = outs[: self.n_carry], outs[self.n_carry :]
-        ys = [_write(y, v, a, index, zero) for y, v, a in zip(ys, rows, self.y_avals, strict=True)]
+        stacked = zip(ys, rows, self.y_avals, strict=True)
+        ys = [_write(ctx, y, row, a, index, zero) for y, row, a in stacked]
         return [mlir.op1("stablehlo.add", _INDEX, (i, mlir.full(_INDEX, 1))), *carry, *ys]
 
 
-def _read(x: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
-    row_aval = aval.update(shape=(1, *aval.shape[1:]))
+def _unreduced(ctx: LoweringContext, value: Any, aval: ShapedArray) -> Any:
+    """Return a value that has the unreduced axes of its type.
+
+    Shardy derives the other axes of a loop's values from those of the body's results.
+    """
+    explicit = aval.explicit
+    return ctx.typed(value, aval) if explicit is not None and explicit.spec.unreduced else value
+
+
+def _read(ctx: LoweringContext, x: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
+    row_aval = aval.update(shape=(1, *aval.shape[1:]), sharding=aval.explicit)
     starts = [i] + [zero] * (aval.ndim - 1)
     sizes = {"slice_sizes": mlir.i64_array(row_aval.shape)}
     row = mlir.op1("stablehlo.dynamic_slice", row_aval, (x, *starts), sizes)
+    row = _unreduced(ctx, row, row_aval)
     return mlir.op1("stablehlo.reshape", aval.update(shape=aval.shape[1:]), (row,))
 
 
-def _write(y: Any, value: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
-    row_aval = aval.update(shape=(1, *aval.shape[1:]))
-    row = mlir.op1("stablehlo.reshape", row_aval, (value,))
+def _write(ctx: LoweringContext, y: Any, value: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
+    row_aval = aval.update(shape=(1, *aval.shape[1:]), sharding=aval.explicit)
+    row = _unreduced(ctx, mlir.op1("stablehlo.reshape", row_aval, (value,)), row_aval)
     starts = [i] + [zero] * (aval.ndim - 1)
-    return mlir.op1("stablehlo.dynamic_update_slice", aval, (y, row, *starts))
+    stacked = mlir.op1("stablehlo.dynamic_update_slice", aval, (y, row, *starts))
+    return _unreduced(ctx, stacked, aval)
 
 
 scan_p = Scan("scan")

@@ -22,6 +22,8 @@ from olympus_core.base.source import wraps
 from olympus_core.ir import trace, unreduced_rules
 from olympus_core.ir.sharding_rules import entry_axes, spec_of
 from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.jit.calling import StagedFunction
+from olympus_core.jit.options import JitOptions
 from olympus_core.jit.sharded_calling import check_positional
 from olympus_core.placement.mesh import AbstractMesh, AnyMesh, AxisType
 from olympus_core.placement.partition_spec import PartitionSpec
@@ -183,11 +185,24 @@ def with_out_sharding(
     if sharding.spec.reduced and name in (*_PRODUCTS, "dot_general", "reduce_sum"):  # as in JAX
         sharding = sharding.update(spec=sharding.spec.update(reduced=frozenset()))
     auto = in_auto_axes(sharding.update(spec=()))
-    free_args, free_kwargs = tree.map(lambda x: _free(x, auto), (args, kwargs))
-    with using_mesh(auto.mesh):
-        out = fun(*free_args, **free_kwargs)
-    result: _R = tree.map(lambda x: as_type(x, sharding), out)
-    return result
+
+    def typed(arrays: tuple[Any, ...]) -> _R:
+        values = iter(arrays)
+        leaves = [next(values) if x is None else x for x in others]
+        free_args, free_kwargs = in_tree.unflatten([_free(x, auto) for x in leaves])
+        with using_mesh(auto.mesh):
+            out = fun(*free_args, **free_kwargs)
+        result: _R = tree.map(lambda x: as_type(x, sharding), out)
+        return result
+
+    leaves, in_tree = tree.flatten((args, kwargs))
+    is_array = [isinstance(x, Array) for x in leaves]
+    others = [None if a else x for x, a in zip(leaves, is_array, strict=True)]
+    arrays = tuple(x for x, a in zip(leaves, is_array, strict=True) if a)
+    if sharding.spec.unreduced and trace.at_base():
+        # as one program, because the compiler would sum the result of an operation on its own
+        return StagedFunction(typed, JitOptions())(arrays)
+    return typed(arrays)
 
 
 #: the contracted dimensions of the two operands of products, by their ranks

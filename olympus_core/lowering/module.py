@@ -276,6 +276,13 @@ class LoweringContext:
         value = mlir.op1("stablehlo.optimization_barrier", aval, (value,))
         return mlir.op1("sdy.sharding_constraint", aval, (value,), {"sharding": sharding})
 
+    def typed(self, value: ir.Value, aval: ShapedArray) -> ir.Value:
+        """Emit a constraint to the sharding in a type, if it has one."""
+        attribute = self.meshes.typed(aval)
+        if attribute is None:
+            return value
+        return mlir.op1("sdy.sharding_constraint", aval, (value,), {"sharding": attribute})
+
     def inline(self, program: Olympuspr, operands: Sequence[ir.Value]) -> list[ir.Value]:
         """Emit the equations of a nested program here, and return its results."""
         return lower_eqns(self, program, operands)
@@ -478,13 +485,7 @@ def _lower_eqn(ctx: LoweringContext, eqn: Eqn, values: list[Any]) -> Any:
 def _constrained(ctx: LoweringContext, eqn: Eqn, out: Any) -> Any:
     """Emit a constraint to the sharding in the type of each result of an equation, if any."""
     values = out if eqn.primitive.multiple_results else [out]
-    constrained = []
-    for value, var in zip(values, eqn.outputs, strict=True):
-        attribute = ctx.meshes.typed(var.aval)
-        if attribute is not None:
-            constraint = {"sharding": attribute}
-            value = mlir.op1("sdy.sharding_constraint", var.aval, (value,), constraint)
-        constrained.append(value)
+    constrained = [ctx.typed(x, v.aval) for x, v in zip(values, eqn.outputs, strict=True)]
     return constrained if eqn.primitive.multiple_results else constrained[0]
 
 

@@ -213,3 +213,32 @@ def test_a_spec_needs_the_mesh_of_a_context(p: Any) -> None:
     described = "specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty"
     with pytest.raises(TypeError, match=described):
         _ = p.m.ShapeDtypeStruct((8,), "float32", sharding=p.P("x")).sharding
+
+
+def test_an_unreduced_product_has_a_term_on_each_device() -> None:
+    terms = []
+    for p in (OURS, ORACLE):
+        with p.m.set_mesh(p.mesh(("Explicit", "Explicit"))):
+            a, b = p.np.arange(64.0).reshape(8, 8), p.np.arange(8.0, 72.0).reshape(8, 8)
+            a, b = (p.sharding.reshard(x, p.P(*s)) for x, s in ((a, ("x", "y")), (b, ("y",))))
+            product = p.np.dot(a, b, out_sharding=p.P("x", None, unreduced={"y"}))
+            terms.append([np.asarray(shard.data) for shard in product.addressable_shards])
+    np.testing.assert_array_equal(*terms)
+
+
+def test_a_scan_reads_unreduced_rows() -> None:  # JAX has no rule for them
+    p = OURS
+
+    def sums(a: Any, b: Any) -> Any:
+        product = p.np.dot(a, b, out_sharding=p.P("x", None, unreduced={"y"}))
+        rows = p.np.stack([product] * 3)
+        carry, doubled = p.lax.scan(lambda c, row: (c + row, row + row), product, rows)
+        assert str(p.m.typeof(doubled)) == "float32[3,8@x,8]{U:y}"
+        return with_sums(p, carry), with_sums(p, doubled)
+
+    a, b = np.arange(64, dtype="float32").reshape(8, 8) / 64, np.eye(8, dtype="float32")
+    with p.m.set_mesh(p.mesh(("Explicit", "Explicit"))):
+        operands = [p.sharding.reshard(x, p.P(*s)) for x, s in ((a, ("x", "y")), (b, ("y",)))]
+        carry, doubled = p.m.jit(sums)(*operands)
+    np.testing.assert_allclose(carry, 4 * a, rtol=1e-6)
+    np.testing.assert_allclose(doubled, np.stack([2 * a] * 3), rtol=1e-6)

@@ -364,6 +364,14 @@ row(
     W,
 )
 row(
+    "grad scan reduced rows",
+    lambda p, ws, a: p.m.grad(
+        lambda ws: p.lax.scan(lambda c, w: (p.np.sin(p.np.dot(c, w)), None), a, ws)[0].sum()
+    )(put(p, ws, reduced={"x"})),
+    ((3, 8, 8), ()),
+    B,
+)
+row(
     "grad scan whole",
     lambda p, a, b: p.m.grad(
         lambda w: p.lax.scan(lambda c, x: (c + p.np.dot(x, w).sum(), None), 0.0, a)[0]
