@@ -421,12 +421,13 @@ class _Loop:
         self.n_carry: int = params["num_carry"]
         self.y_avals = ctx.avals_out[self.n_carry :]
         self.x_avals = ctx.avals_in[self.n_consts + self.n_carry :]
+        self.row_avals = self.body.in_avals[self.n_consts + self.n_carry :]
 
     def lower(self, operands: list[Any]) -> list[Any]:
         consts = operands[: self.n_consts]
         carry = operands[self.n_consts : self.n_consts + self.n_carry]
         xs = operands[self.n_consts + self.n_carry :]
-        ys = [_unreduced(self.ctx, mlir.full(a, 0), a) for a in self.y_avals]
+        ys = [self.ctx.unreduced(mlir.full(a, 0), a) for a in self.y_avals]
         if not self.length:  # the body has no row to get types from
             return [*carry, *ys]
         rolled = self.length - self.length % self.unroll
@@ -477,7 +478,8 @@ class _Loop:
         zero = (
             mlir.full(_INDEX, 0) if any(a.ndim > 1 for a in (*self.x_avals, *self.y_avals)) else i
         )
-        slices = [_read(ctx, x, a, index, zero) for x, a in zip(xs, self.x_avals, strict=True)]
+        kinds = zip(xs, self.x_avals, self.row_avals, strict=True)
+        slices = [_read(ctx, x, a, row, index, zero) for x, a, row in kinds]
         outs = ctx.inline(self.body, [*consts, *carry, *slices])
         carry, rows = outs[: self.n_carry], outs[self.n_carry :]
         stacked = zip(ys, rows, self.y_avals, strict=True)
@@ -485,30 +487,23 @@ class _Loop:
         return [mlir.op1("stablehlo.add", _INDEX, (i, mlir.full(_INDEX, 1))), *carry, *ys]
 
 
-def _unreduced(ctx: LoweringContext, value: Any, aval: ShapedArray) -> Any:
-    """Return a value that has the unreduced axes of its type.
-
-    Shardy derives the other axes of a loop's values from those of the body's results.
-    """
-    explicit = aval.explicit
-    return ctx.typed(value, aval) if explicit is not None and explicit.spec.unreduced else value
-
-
-def _read(ctx: LoweringContext, x: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
-    row_aval = aval.update(shape=(1, *aval.shape[1:]), sharding=aval.explicit)
+def _read(
+    ctx: LoweringContext, x: Any, aval: ShapedArray, row_aval: ShapedArray, i: Any, zero: Any
+) -> Any:
+    one = aval.update(shape=(1, *aval.shape[1:]), sharding=aval.explicit)
     starts = [i] + [zero] * (aval.ndim - 1)
-    sizes = {"slice_sizes": mlir.i64_array(row_aval.shape)}
-    row = mlir.op1("stablehlo.dynamic_slice", row_aval, (x, *starts), sizes)
-    row = _unreduced(ctx, row, row_aval)
-    return mlir.op1("stablehlo.reshape", aval.update(shape=aval.shape[1:]), (row,))
+    x = ctx.unreduced(x, aval)  # the loop captures it
+    sizes = {"slice_sizes": mlir.i64_array(one.shape)}
+    row = ctx.unreduced(mlir.op1("stablehlo.dynamic_slice", one, (x, *starts), sizes), one)
+    return ctx.unreduced(mlir.op1("stablehlo.reshape", row_aval, (row,)), row_aval)
 
 
 def _write(ctx: LoweringContext, y: Any, value: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
-    row_aval = aval.update(shape=(1, *aval.shape[1:]), sharding=aval.explicit)
-    row = _unreduced(ctx, mlir.op1("stablehlo.reshape", row_aval, (value,)), row_aval)
+    one = aval.update(shape=(1, *aval.shape[1:]), sharding=aval.explicit)
+    row = ctx.unreduced(mlir.op1("stablehlo.reshape", one, (value,)), one)
     starts = [i] + [zero] * (aval.ndim - 1)
     stacked = mlir.op1("stablehlo.dynamic_update_slice", aval, (y, row, *starts))
-    return _unreduced(ctx, stacked, aval)
+    return ctx.unreduced(stacked, aval)
 
 
 scan_p = Scan("scan")

@@ -283,6 +283,17 @@ class LoweringContext:
             return value
         return mlir.op1("sdy.sharding_constraint", aval, (value,), {"sharding": attribute})
 
+    def unreduced(self, value: ir.Value, aval: ShapedArray) -> ir.Value:
+        """Emit a constraint to the sharding in a type with unreduced axes.
+
+        Each value between the operands of an equation and its results has one: Shardy takes a value
+        without unreduced axes for the sum, and derives other axes, but not these.
+        """
+        explicit = aval.explicit
+        return (
+            self.typed(value, aval) if explicit is not None and explicit.spec.unreduced else value
+        )
+
     def inline(self, program: Olympuspr, operands: Sequence[ir.Value]) -> list[ir.Value]:
         """Emit the equations of a nested program here, and return its results."""
         return lower_eqns(self, program, operands)

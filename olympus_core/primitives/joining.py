@@ -151,8 +151,8 @@ class Stack(_Joined):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, axis, shape = ctx.aval_out, params["axis"], ctx.avals_in[0].shape
-        one = out.update(shape=(*shape[:axis], 1, *shape[axis:]))
-        parts = [mlir.op1("stablehlo.reshape", one, (x,)) for x in operands]
+        one = out.update(shape=(*shape[:axis], 1, *shape[axis:]), sharding=out.explicit)
+        parts = [ctx.unreduced(mlir.op1("stablehlo.reshape", one, (x,)), one) for x in operands]
         return parts[0] if len(parts) == 1 else _concatenate(parts, out, axis)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -248,10 +248,12 @@ class Unstack(LinearPrimitive, MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         (x,), axis = ctx.avals_in, params["axis"]
-        one = x.update(shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        one = x.update(shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :]), sharding=x.explicit)
         parts = _parts(x, operands[0], axis, (one,) * x.shape[axis])
         outs = zip(parts, ctx.avals_out, strict=True)
-        return [mlir.op1("stablehlo.reshape", out, (part,)) for part, out in outs]
+        return [
+            mlir.op1("stablehlo.reshape", out, (ctx.unreduced(part, one),)) for part, out in outs
+        ]
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, axis = operands[0].aval, params["axis"]

@@ -33,6 +33,9 @@ MORE = {
     "unreduced: vmap reshard U",
 }
 
+#: JAX 0.10 sums each row over the devices before they are stacked, and the stack once more
+WRONG_IN_JAX = {"unreduced: stack U"}
+
 
 def side(module: Any) -> Any:
     name = module.__name__
@@ -130,7 +133,7 @@ def values(p: Any, rows: list[Row]) -> dict[str, Any]:
 @pytest.mark.parametrize("kinds", sorted({row.types for row in ROWS}), ids="-".join)
 def test_values_and_shardings_are_those_of_jax(kinds: tuple[str, str], part: int) -> None:
     rows = [r for r in ROWS if isinstance(oracle_types(r.name), list) and r.name not in MORE]
-    rows = [r for r in rows if r.types == kinds][part::4]
+    rows = [r for r in rows if r.types == kinds and r.name not in WRONG_IN_JAX][part::4]
     if not rows:
         return
     mine, oracle = values(OURS, rows), values(ORACLE, rows)
@@ -226,7 +229,7 @@ def test_an_unreduced_product_has_a_term_on_each_device() -> None:
     np.testing.assert_array_equal(*terms)
 
 
-def test_a_scan_reads_unreduced_rows() -> None:  # JAX has no rule for them
+def test_a_scan_reads_stacked_unreduced_rows() -> None:  # JAX has no rule for them
     p = OURS
 
     def sums(a: Any, b: Any) -> Any:
