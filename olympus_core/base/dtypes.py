@@ -155,7 +155,10 @@ def dtype(x: Any) -> DType:
         try:
             result = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         except (TypeError, ValueError, SyntaxError):  # NumPy reads some strings as Python
-            raise DTypeError(f"data type {x!r} not understood", hint=_nearest(x)) from None
+            term = f"data type {x!r} not understood"
+            if not isinstance(x, str):
+                term = f"Cannot interpret '{x}' as a data type"
+            raise DTypeError(term, hint=_nearest(x)) from None
     if result not in _SHORT:
         raise DTypeError(
             f"JAX only supports number, bool, and string dtypes, got dtype {result}, which "

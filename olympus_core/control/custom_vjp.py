@@ -211,7 +211,10 @@ class _Rules(_Pair):
             try:
                 leaves += arg_tree.flatten_up_to(x)
             except ValueError:
-                raise self._structure_error(arg_cotangents) from None
+                of_keys, structure = data.flatten_tangents(x, arg_tree)
+                if structure != arg_tree:
+                    raise self._structure_error(arg_cotangents) from None
+                leaves += of_keys
         for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
             _check_axes(name, i, x, aval)
         pairs = zip(leaves, self.in_avals, strict=True)

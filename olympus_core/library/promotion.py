@@ -51,10 +51,25 @@ def check_arrays(name: str, *xs: Any) -> None:
         if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
             if hasattr(x, "__jax_array__"):
                 continue
+            if x.__class__ is tree.key_class:
+                raise DTypeError(keys_term(name, xs))
             raise DTypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}",
                 hint="turn lists and tuples into arrays with olympus.numpy.array",
             )
+
+
+def keys_term(name: str, operands: Sequence[Any]) -> str:
+    """Return the message for operands of function `name`, which has no numbers for random keys."""
+    operand_dtypes = [getattr(x, "dtype", None) or get_aval(x).dtype for x in operands]
+    names = [dtypes.long_name(d) for d in operand_dtypes]
+    if len(set(names)) > 1:
+        return f"{name} does not accept dtypes {', '.join(names)}."
+    at = " at position 0" if len(names) > 1 else ""
+    return (
+        f"{name} does not accept dtype {names[0]}{at}. Accepted dtypes{at} are subtypes of "
+        f"integer, floating and others: Cannot interpret '{names[0]}' as a data type"
+    )
 
 
 @overload

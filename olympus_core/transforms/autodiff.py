@@ -18,6 +18,7 @@ from olympus_core.base.tree_differences import lines
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.primitives.sharding import retyped
+from olympus_core.transforms import data
 from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
@@ -94,7 +95,7 @@ def jvp(
             f"{value_text(primals)} and {value_text(tangents)}"
         )
     leaves, in_tree = tree.flatten(tuple(primals))
-    directions, tangent_tree = tree.flatten(tuple(tangents))
+    directions, tangent_tree = data.flatten_tangents(tuple(tangents), in_tree)
     if in_tree != tangent_tree or isinstance(primals, list) != isinstance(tangents, list):
         raise TransformError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
@@ -203,7 +204,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     out_avals = [get_aval(x) for x in outs[:count]]
 
     def derivative(residuals: Sequence[Any], *tangents: Any) -> Any:
-        values, tangent_tree = tree.flatten(tangents)
+        values, tangent_tree = data.flatten_tangents(tangents, in_tree)
         if tangent_tree != in_tree:
             raise TransformError(
                 f"expected {in_tree}, got {tangent_tree}: the derivative needs tangents of the "
@@ -315,7 +316,7 @@ def vjp(
         residuals: Sequence[Any], places: Sequence[Any], arguments: tuple[Any, ...]
     ) -> list[Any]:
         cotangent = _only("vjp", arguments)
-        values, cotangent_tree = tree.flatten(cotangent)
+        values, cotangent_tree = data.flatten_tangents(cotangent, out_tree)
         if cotangent_tree != out_tree:
             raise TransformError(
                 f"unexpected tree structure of the argument to the VJP function of '{name}'. The "
@@ -382,7 +383,7 @@ def value_and_grad(
         names = names_of(fun, in_tree, argnums)
         check_arrays("grad", fun, names, leaves)
         avals = [get_aval(x) for x in leaves]
-        _check_inputs(name, names, avals, holomorphic, allow_int)
+        _check_inputs(name, names, selected, avals, holomorphic, allow_int)
         flat, trees = _flattened(
             lambda *xs: fun(*refill(args, argnums, xs), **kwargs), in_tree, has_aux, name
         )
@@ -439,11 +440,12 @@ def _refuse_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
 def _check_inputs(
     name: str,
     names: Sequence[str],
+    selected: Any,
     avals: Sequence[ShapedArray],
     holomorphic: bool,
     allow_int: bool,
 ) -> None:
-    for where, aval in zip(names, avals, strict=True):
+    for i, (where, aval) in enumerate(zip(names, avals, strict=True)):
         kind = dtypes.kind(aval.dtype)
         if holomorphic and kind != "c":
             raise TransformError(
@@ -453,16 +455,31 @@ def _check_inputs(
         if not holomorphic and kind in "bui" and not allow_int:
             raise TransformError(
                 "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-                f"np.inexact), but got {dtypes.long_name(aval.dtype)}: {where} of '{name}' is "
-                f"{aval.long_name()}",
+                "np.inexact), but got "
+                f"{data.key_dtype_names(selected)[i] or dtypes.long_name(aval.dtype)}. If you want "
+                "to use Boolean- or integer-valued inputs, use vjp or set allow_int to True. "
+                f"Here {where} of '{name}' is {aval.long_name()}",
                 hint="cast it to a float, select others by argnums, or pass allow_int=True",
             )
+
+
+#: the words of JAX's errors for results of integers and of complex numbers, before the function
+_ALTERNATIVES = (
+    "For differentiation of functions with integer outputs, ",
+    "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+    "non-holomorphic functions involving complex outputs, ",
+)
 
 
 def _check_scalar(
     name: str, outs: Sequence[Any], out_tree: tree.PyTreeDef, holomorphic: bool
 ) -> ShapedArray:
     if out_tree != tree.structure(0):
+        names = data.key_dtype_names(out_tree.unflatten(outs))
+        if len(names) == 1 and names[0] is not None:
+            raise TransformError(
+                f"grad with output element type {names[0]}: '{name}' returned a random key"
+            )
         raise TransformError(
             "Gradient only defined for scalar-output functions. Output was "
             f"{out_tree.unflatten([x.aval if isinstance(x, Array) else x for x in outs])}: "
@@ -484,7 +501,8 @@ def _check_scalar(
     )
     if (dtype_kind := dtypes.kind(aval.dtype)) != expected:
         raise TransformError(
-            f"{term}, but got {dtypes.long_name(aval.dtype)}: '{name}' returned {aval.long_name()}",
+            f"{term}, but got {dtypes.long_name(aval.dtype)}. {_ALTERNATIVES[dtype_kind == 'c']}"
+            f"use jax.vjp directly. Here '{name}' returned {aval.long_name()}",
             hint="for a complex-differentiable function pass holomorphic=True"
             if dtype_kind == "c"
             else f"return a {kind} scalar",

@@ -26,6 +26,36 @@ def word_axes(value: Any, leaves: Sequence[Any]) -> list[int]:
     return [int(isinstance(x, types)) for x in parts]
 
 
+def key_dtype_names(value: Any) -> list[str | None]:
+    """Return the name of the dtype of keys for each leaf that has their words, None for others."""
+    parts = tree.leaves(value, is_leaf=_is_keys)
+    return [str(x.dtype) if _is_keys(x) else None for x in parts]
+
+
+def _is_keys(x: Any) -> bool:
+    return x.__class__ is tree.key_class
+
+
+def flatten_tangents(value: Any, treedef: tree.PyTreeDef) -> tuple[list[Any], tree.PyTreeDef]:
+    """Return the leaves of (co)tangents of a tree of structure `treedef`, and their structure.
+
+    The tangent of keys is a float0 array of their shape, whose leaf has an axis for their words.
+    """
+    leaves, structure = tree.flatten(value)
+    if structure == treedef or tree.key_class is None:
+        return leaves, structure
+    primals, outer = tree.flatten(treedef.unflatten(range(treedef.num_leaves)), is_leaf=_is_keys)
+    parts, value_outer = tree.flatten(value, is_leaf=_is_keys)
+    pairs = list(zip(primals, parts, strict=False))
+    if outer != value_outer or not all(is_float0(x) for keys, x in pairs if _is_keys(keys)):
+        return leaves, structure
+    expanded = [
+        np.zeros((*x.shape, keys.dtype.words), x.dtype) if _is_keys(keys) else x
+        for keys, x in pairs
+    ]
+    return expanded, treedef
+
+
 class _Float0:
     """A placeholder of a float0 array in a structure."""
 

@@ -20,6 +20,7 @@ from olympus_core.ir.primitive import op
 from olympus_core.ir.sharding_rules import spec_of
 from olympus_core.primitives.dimension import dimension_as_value
 from olympus_core.primitives.sharding import retyped
+from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import jvp, vjp
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
@@ -49,12 +50,14 @@ def _check(
     name: str,
     what: str,
     role: str,
+    value: Any,
     avals: Sequence[ShapedArray],
     holomorphic: bool,
     kinds: tuple[str, str] = _REAL,
 ) -> None:
     """Raise TransformError for inputs or outputs, which `role` is, of another kind of dtype."""
-    for aval in avals:
+    function = "vjp" if role == "outputs" else "jvp"
+    for i, aval in enumerate(avals):
         kind, dtype = dtypes.kind(aval.dtype), dtypes.long_name(aval.dtype)
         if holomorphic and kind != "c":
             raise TransformError(
@@ -62,10 +65,22 @@ def _check(
                 f"{dtype}: a value of '{name}' is {aval.long_name()}"
             )
         if not holomorphic and kind not in kinds[0]:
+            key_dtype = data.key_dtype_names(value)[i]
+            if key_dtype is not None and kinds == _REAL:
+                raise TransformError(
+                    f"{what} with {role.removesuffix('s')} element type {key_dtype}, in '{name}'"
+                )
+            advice = (
+                "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+                f"non-holomorphic functions involving complex {role}"
+                f"{' or integer inputs' if role == 'inputs' else ''}, use jax.{function} directly."
+                if kinds == _REAL
+                else "If you want to use Boolean- or integer-valued inputs, use vjp or set "
+                "allow_int to True."
+            )
             raise TransformError(
                 f"{what} requires {kinds[1].format(role, role.removesuffix('s'))}, but got "
-                f"{dtype}: a value of '{name}' is {aval.long_name()}",
-                hint="for complex derivatives pass holomorphic=True",
+                f"{key_dtype or dtype}. {advice} Here a value of '{name}' is {aval.long_name()}"
             )
 
 
@@ -140,7 +155,7 @@ def jacfwd(
         leaves, in_tree = tree.flatten(selected)
         check_arrays("jacfwd", fun, names_of(fun, in_tree, argnums), leaves)
         avals = [get_aval(x) for x in leaves]
-        _check(name, "jacfwd", "inputs", avals, holomorphic)
+        _check(name, "jacfwd", "inputs", selected, avals, holomorphic)
 
         def direction(*tangents: Any) -> Any:
             def partial(*xs: Any) -> Any:
@@ -153,7 +168,7 @@ def jacfwd(
         outs = tree.leaves(result[0])
         columns, out_tree = tree.flatten(result[1])
         if holomorphic:
-            _check(name, "jacfwd", "outputs", [get_aval(x) for x in outs], holomorphic)
+            _check(name, "jacfwd", "outputs", result[0], [get_aval(x) for x in outs], holomorphic)
         dense = [_data(c, get_aval(x)) for c, x in zip(columns, outs, strict=True)]
         placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(dense, outs, strict=True)]
         leaf_blocks = [_split_leaves(x, get_aval(x).ndim - 1, avals) for x in placed]
@@ -210,7 +225,8 @@ def jacrev(
         leaves, in_tree = tree.flatten(selected)
         check_arrays("jacrev", fun, names_of(fun, in_tree, argnums), leaves)
         avals = [get_aval(x) for x in leaves]
-        _check(name, "jacrev", "inputs", avals, holomorphic, _ANY if allow_int else _INEXACT)
+        kinds = _ANY if allow_int else _INEXACT
+        _check(name, "jacrev", "inputs", selected, avals, holomorphic, kinds)
 
         def partial(*xs: Any) -> Any:
             return fun(*refill(args, argnums, xs), **kwargs)
@@ -218,7 +234,7 @@ def jacrev(
         out, pull_back, *aux = vjp(partial, *selected, has_aux=has_aux)
         outs, out_tree = tree.flatten(out)
         out_avals = [get_aval(x) for x in outs]
-        _check(name, "jacrev", "outputs", out_avals, holomorphic)
+        _check(name, "jacrev", "outputs", out, out_avals, holomorphic)
 
         def flat(*cotangents: Any) -> list[Any]:
             input_cotangents = tree.leaves(pull_back(out_tree.unflatten(cotangents)))

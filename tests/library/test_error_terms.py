@@ -306,6 +306,31 @@ TERMS = [
     ("key[0]", IndexError, "Too many indices: array is 0-dimensional, but 1 were indexed"),
     ("key == 1", TypeError, "equal does not accept dtypes key<fry>, int32"),
     ("key & 1", TypeError, "bitwise_and does not accept dtypes key<fry>, int32"),
+    ("key ** 2", TypeError, "key<fry>"),
+    ("key + key", TypeError, "add does not accept dtype key<fry> at position 0. Accepted dtypes"),
+    ("~key", TypeError, "not does not accept dtype key<fry>. Accepted dtypes are subtypes of"),
+    ("round(key)", TypeError, "Cannot interpret 'key<fry>' as a data type"),
+    ("jnp.sin(key)", TypeError, "Cannot interpret 'key<fry>' as a data type"),
+    ("jnp.add(key, 1)", TypeError, "add does not accept dtypes key<fry>, int32."),
+    ("jnp.isdtype(key.dtype, 'integral')", TypeError, "Cannot interpret 'key<fry>' as a data"),
+    ("lax.sin(key)", TypeError, "sin does not accept dtype key<fry>. Accepted dtypes are"),
+    ("lax.lt(key, key)", TypeError, "lt does not accept dtype key<fry> at position 0. Accepted"),
+    ("key.item()", NotImplementedError, "Cannot call abstract method item"),
+    ("random.key(0, impl=3)", TypeError, "unrecognized type <class 'int'> for specifying PRNG"),
+    ("grad(random.uniform)(key)", TypeError, r"np.inexact\), but got key<fry>. If you want to use"),
+    ("grad(lambda x: key)(1.0)", TypeError, "grad with output element type key<fry>"),
+    ("jacfwd(random.uniform)(key)", TypeError, "jacfwd with input element type key<fry>"),
+    (
+        "grad(lambda n: n * 1.0)(3)",
+        TypeError,
+        "but got int32. If you want to use Boolean- or integer-valued inputs, use vjp or set",
+    ),
+    ("grad(lambda x: 1)(1.0)", TypeError, "got int32. For differentiation of functions with int"),
+    (
+        "jacrev(lambda z: z + 1j)(1.0)",
+        TypeError,
+        "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holom",
+    ),
     ("np.asarray(key)", TypeError, "cannot be converted to a NumPy array. Use jax.random"),
     (
         "random.randint(key, (3,), 0, 9, 'float32')",
@@ -379,7 +404,7 @@ def _raised(package: ModuleType, expression: str) -> BaseException:
     lax = package.lax
     names = {"lax": lax, "jnp": jnp, "random": random, "generators": generators}
     names |= {"GD": lax.GatherDimensionNumbers, "SD": lax.ScatterDimensionNumbers}
-    names["grad"] = package.grad
+    names |= {name: getattr(package, name) for name in ("grad", "jacfwd", "jacrev")}
     names |= {"A": arrays["f"](3, 4), "I": jnp.asarray([[0], [2]]), "ones": jnp.ones}
     names |= {"np": np, "jit": package.jit, "key": random.key(0), "SDS": package.ShapeDtypeStruct}
     with pytest.raises(Exception) as caught:

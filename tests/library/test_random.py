@@ -348,6 +348,28 @@ def test_functions_of_keys() -> None:
     assert repr(key) == repr(jax.random.key(0))
 
 
+@pytest.mark.parametrize("package", [ox, jax])
+def test_the_tangent_of_keys_is_a_float0_array_of_their_shape(package: Any) -> None:
+    random, float0 = package.random, package.dtypes.float0
+    keys, zero = random.split(random.key(0), 3), np.zeros(3, float0)
+    gradient = package.grad(lambda k: random.uniform(k[0]), allow_int=True)(keys)
+    assert (gradient.shape, gradient.dtype) == ((3,), float0)
+    tangent = package.jvp(lambda k: k[:2], (keys,), (zero,))[1]
+    assert (tangent.shape, tangent.dtype) == ((2,), float0)
+    assert package.linearize(lambda k: random.uniform(k[0]), keys)[1](zero) == 0
+    (cotangent,) = package.vjp(lambda k: k[:2], keys)[1](np.zeros(2, float0))
+    assert (cotangent.shape, cotangent.dtype) == ((3,), float0)
+
+
+def test_gather_and_scatter_move_keys() -> None:
+    keys, place = ox.random.split(ox.random.key(0), 3), np.asarray([[2]])
+    numbers = (), (0,), (0,)
+    read = ox.lax.gather(keys, place, ox.lax.GatherDimensionNumbers(*numbers), (1,))
+    written = ox.lax.scatter(keys, place, keys[:1], ox.lax.ScatterDimensionNumbers(*numbers))
+    assert bool((read == keys[2]).all() and written[2] == keys[0])
+    assert bool((keys.at[1].apply(lambda k: keys[0])[1] == keys[0]).all())
+
+
 def test_an_invalid_key_is_refused() -> None:
     normal = ox.random.normal
     for bad in (3.0, np.arange(2), np.zeros(3, np.uint32), "key"):

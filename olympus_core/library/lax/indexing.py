@@ -20,6 +20,7 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.lax.shape import expand_dims, full
 from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives import scatter as p
 from olympus_core.primitives.elementwise.arithmetic import add_p, rem_p
 from olympus_core.primitives.elementwise.logic import lt_p
@@ -50,6 +51,7 @@ __all__ = [
 Mode = str | GatherScatterMode | None
 
 
+@structural()
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
@@ -193,8 +195,10 @@ def _scatter_function(
     return scatter_function
 
 
-scatter = _scatter_function(
-    "scatter", p.scatter_p, "in place of its own", "Array([5, 2, 2], dtype=int32)"
+scatter = structural(0, 2)(
+    _scatter_function(
+        "scatter", p.scatter_p, "in place of its own", "Array([5, 2, 2], dtype=int32)"
+    )
 )
 scatter_add = _scatter_function(
     "scatter_add", p.scatter_add_p, "added", "Array([6, 2, 5], dtype=int32)"

@@ -46,6 +46,7 @@ from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
+from olympus_core.library.promotion import keys_term
 from olympus_core.library.random.implementations import (
     IMPLEMENTATIONS,
     THREEFRY,
@@ -66,24 +67,30 @@ _ONE_KEY = shaped((2,), UINT32)
 
 _counter = itertools.count()
 
-#: operators that keys do not have, and the functions that messages name
+#: operators that keys do not have and the functions that messages name; 8 are also reflected
 _OPERATORS: Final = {
     "__add__": "add",
-    "__radd__": "add",
     "__sub__": "sub",
-    "__rsub__": "sub",
     "__mul__": "mul",
-    "__rmul__": "mul",
     "__truediv__": "div",
+    "__floordiv__": "floor_divide",
+    "__mod__": "remainder",
+    "__matmul__": "matmul",
+    "__pow__": "pow",
+    "__divmod__": "divmod",
     "__lt__": "lt",
     "__le__": "le",
     "__gt__": "gt",
     "__ge__": "ge",
     "__neg__": "neg",
     "__abs__": "abs",
+    "__invert__": "not",
+    "__round__": "round",
     "__and__": "bitwise_and",
     "__or__": "bitwise_or",
     "__xor__": "bitwise_xor",
+    "__lshift__": "left_shift",
+    "__rshift__": "right_shift",
 }
 
 
@@ -182,6 +189,10 @@ class _KeysAt:
     def set(self, values: KeyArray, **options: Any) -> KeyArray:
         """Return the keys with those at the index replaced; the options are those of arrays."""
         return _written(self.keys, self.index, values, options)
+
+    def apply(self, func: Callable[[KeyArray], KeyArray], **options: Any) -> KeyArray:
+        """Return the keys with `func` applied to those at the index."""
+        return self.set(func(self.get(**options)), **options)
 
 
 class KeyArray:
@@ -295,7 +306,7 @@ class KeyArray:
 
     def __getattr__(self, name: str) -> Any:
         method = None if name.startswith("_") else getattr(Array, name, None)
-        if not callable(method):
+        if not callable(method) and name != "item":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
         def refused(*args: Any, **kwargs: Any) -> NoReturn:
@@ -441,16 +452,22 @@ def _refused(function: str) -> Callable[..., NoReturn]:
     """Return an operator that raises the error for operands without numbers."""
 
     def operator(self: KeyArray, *others: Any) -> NoReturn:
-        avals = [x.aval if x.__class__ is KeyArray else get_aval(x) for x in (self, *others)]
-        names = [dtypes.long_name(a.dtype) for a in avals]
-        what = "dtypes" if others else "dtype"
-        raise DTypeError(f"{function} does not accept {what} {', '.join(names)}")
+        raise DTypeError(keys_term(function, (self, *others)))
 
     return operator
 
 
+def _of_words(words: Any, impl: str) -> Any:
+    """Return keys, or their tangent: a float0 array of their shape."""
+    if data.is_float0(words):
+        return np.zeros(words.shape[:-1], words.dtype)
+    return KeyArray(words, impl)
+
+
 for _operator, _function in _OPERATORS.items():
     setattr(KeyArray, _operator, _refused(_function))
+for _operator in list(_OPERATORS)[:8]:
+    setattr(KeyArray, f"__r{_operator[2:]}", _refused(_OPERATORS[_operator]))
 key_classes.append(KeyArray)
 tree.key_class = KeyArray
 data.key_types.append(KeyArray)
@@ -458,7 +475,7 @@ register_visible_type(KeyArray)
 tree.register_node(
     KeyArray,
     lambda keys: ((keys.data,), keys.impl),
-    lambda impl, children: KeyArray(children[0], impl),
+    lambda impl, children: _of_words(children[0], impl),
     lambda keys: (((tree.GetAttrKey("data"), keys.data),), keys.impl),
 )
 
@@ -474,14 +491,13 @@ _KEY_TERM = "JAX encountered invalid PRNG key data: expected key_data"
 def key_words(name: str, keys: Any) -> Any:
     """Return the words of raw or typed keys; raise DTypeError or ShapeError for other values."""
     data = keys.data if keys.__class__ is KeyArray else keys
-    try:
-        aval = get_aval(data)
-    except DTypeError:
+    aval = get_aval(data) if hasattr(data, "dtype") else None
+    if aval is None:
         raise DTypeError(
             f"{_KEY_TERM} to have ndim, shape, and dtype attributes. Got {value_text(keys)} as the "
             f"key of {name}",
             hint="create a key with olympus.random.key",
-        ) from None
+        )
     if aval.dtype != UINT32:
         raise DTypeError(
             f"{_KEY_TERM}.dtype = uint32; got dtype={aval.dtype}, in {aval.long_name()} as the key "
@@ -559,6 +575,8 @@ def implementation(impl: Any) -> str:
     for name, known in named.items():
         if impl in (name, known.tag):
             return name
+    if not isinstance(impl, str):
+        raise ArgumentError(f"unrecognized type {type(impl)} for specifying PRNG implementation.")
     names = ", ".join([f'"{name}"' for name in named])
     raise ArgumentError(f'unrecognized PRNG implementation "{impl}". Did you mean one of: {names}?')
 

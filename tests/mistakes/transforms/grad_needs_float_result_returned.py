@@ -5,5 +5,5 @@ import olympus
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 olympus.grad(lambda x: x.sum().astype(int))(X)
-# TransformError: grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got int32: '<lambda>' returned int32[]
+# TransformError: grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got int32. For differentiation of functions with integer outputs, use jax.vjp directly. Here '<lambda>' returned int32[]
 # hint: return a float scalar
