@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from olympus_bundle.json_value import parse_json
-from olympus_core.analysis.sources.places import Place, Places, nested_operations
+from olympus_core.analysis.sources.places import (
+    Place,
+    Places,
+    name_of_module,
+    nested_operations,
+)
 from olympus_core.base.errors import ArtifactError
 from olympus_core.base.regular_files import path_text, source_line
 from olympus_core.mlir import bindings as mlir
@@ -74,10 +79,11 @@ class SourceMap:
 
         >>> SourceMap.of(module, "").locate(without_locations)
         """
+        root = name_of_module(module) or "main"
         locations: dict[Place, Any] = {}
         for operation, place in zip(nested_operations(module.operation), self.places, strict=True):
             if place not in locations:
-                locations[place] = _location(place)
+                locations[place] = _location(place, root)
             operation.operation.location = locations[place]
 
     def to_bytes(self) -> bytes:
@@ -113,13 +119,13 @@ class SourceMap:
             raise ArtifactError(f"the map of source lines cannot be read: {exc}") from exc
 
 
-def _location(place: Place) -> ir.Location:
-    """Return the location that `Places` reads as `place`."""
+def _location(place: Place, root: str) -> ir.Location:
+    """Return the location that `Places` of the module `root` reads as `place`."""
     with mlir.context():
         line = mlir.ir.Location.unknown()
         if place.file:
             line = mlir.ir.Location.file(place.file, place.line, 0)
-        return mlir.ir.Location.name("/".join(["main", place.scope, "operation"]), line)
+        return mlir.ir.Location.name("/".join([root, place.scope, "operation"]), line)
 
 
 def _program(module: ir.Module) -> str:
