@@ -344,7 +344,7 @@ class CustomBackward(MultipleResults):
     """The derivative of a `custom_vjp` function, defined by its transpose only."""
 
     types_varying_axes: ClassVar[bool] = True  # its rule sums cotangents over a `shard_map`
-
+    transposes_typed: ClassVar[bool] = True
     higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

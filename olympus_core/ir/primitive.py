@@ -245,6 +245,8 @@ class Primitive:
     is_general: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it operates along
     axis_param: ClassVar[str | None] = None
+    #: True if `transpose` runs functions of the user, on values with the shardings of their types
+    transposes_typed: ClassVar[bool] = False
     #: the rule for unreduced and reduced axes, called if an operand has some
     unreduced_rule: ClassVar[unreduced_rules.Rule] = staticmethod(unreduced_rules.refused)
 
@@ -421,6 +423,15 @@ class Primitive:
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         """Return a cotangent for each operand that is `Linear`, and None for every other one."""
         self._missing("transpose", "transposed")
+
+    def summed_axes(
+        self, operand: int, avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> frozenset[Any]:
+        """Return the axes of a mesh over which `transpose` sums for the cotangent of an operand.
+
+        The devices along them have terms of the sum.
+        """
+        return frozenset()
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

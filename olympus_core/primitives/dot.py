@@ -74,6 +74,16 @@ class DotGeneral(SingleResult):
     ) -> sharding_rules.Specs:
         return [indexed_sharding_rules.product(avals, params["dimension_numbers"])]
 
+    def summed_axes(
+        self, operand: int, avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> frozenset[Any]:
+        contract, batch = params["dimension_numbers"]
+        other = 1 - operand
+        used = {*contract[other], *batch[other]}
+        spec = sharding_rules.spec_of(avals[other])
+        entries = [e for i, e in enumerate(spec) if i not in used]
+        return frozenset(n for e in entries for n in sharding_rules.entry_axes(e))
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         contract, batch = params["dimension_numbers"]
         lhs, rhs = map(Factor, operands, ctx.avals_in, contract, batch)

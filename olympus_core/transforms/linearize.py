@@ -16,12 +16,18 @@ from typing import Any, NamedTuple
 from olympus_core.base import source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, switched
-from olympus_core.base.errors import InternalError, TraceError
+from olympus_core.base.errors import (
+    InternalError,
+    ShardingTypeError,
+    TraceError,
+    UnsupportedError,
+)
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Linear, Primitive, TangentSplit
 from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.ir.tracer import Array
+from olympus_core.ir.unreduced_rules import unreduced
 from olympus_core.primitives.collective import split_along, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_any_p
 from olympus_core.primitives.sharding import retyped, untyped
@@ -243,30 +249,66 @@ def _transpose_eqn(
     eqn: Eqn, outs: list[Any], operands: list[Any], add_cotangent: Callable[[Any, Any], None]
 ) -> None:
     primitive = eqn.primitive
-    shardings = [x.aval.explicit for x in (*eqn.inputs, *eqn.outputs)]
+    avals = [x.aval for x in eqn.inputs]
+    shardings = [a.explicit for a in (*avals, *[v.aval for v in eqn.outputs])]
     is_typed = any(s is not None and s.mesh.has_explicit_axes for s in shardings)
-    if is_typed and not primitive.has_programs:
-        # the compiler shards the operations of a rule, which need not be unambiguous
-        outs = [x if x is None else untyped(x) for x in outs]
-        operands = [
-            Linear(x.aval.without_sharding()) if isinstance(x, Linear) else untyped(x)
-            for x in operands
-        ]
-    cotangent = outs if primitive.multiple_results else outs[0]
     try:
-        input_cotangents = primitive.transpose(cotangent, *operands, **eqn.params)
+        if is_typed and not (primitive.has_programs or primitive.transposes_typed):
+            cotangents = _typed_cotangents(eqn, outs, operands)
+        else:
+            cotangents = _cotangents(eqn, outs, operands)
     except TraceError as e:
         e.location = e.location or str(eqn.source.position() or "") or None
         raise
-    if len(input_cotangents) != len(operands):
-        raise InternalError(
-            f"the transpose of '{primitive}' must return a cotangent for each of its "
-            f"{len(operands)} operands, and returned {len(input_cotangents)}"
-        )
-    for atom, x in zip(eqn.inputs, input_cotangents, strict=True):
+    for atom, x in zip(eqn.inputs, cotangents, strict=True):
         add_cotangent(
             atom, x if x is None or not is_typed else retyped(x, cotangent_aval(atom.aval))
         )
+
+
+def _cotangents(eqn: Eqn, outs: list[Any], operands: list[Any]) -> list[Any]:
+    """Return the cotangents of an equation's operands, by the rule of its primitive."""
+    primitive = eqn.primitive
+    cotangent = outs if primitive.multiple_results else outs[0]
+    cotangents = list(primitive.transpose(cotangent, *operands, **eqn.params))
+    if len(cotangents) != len(operands):
+        raise InternalError(
+            f"the transpose of '{primitive}' must return a cotangent for each of its "
+            f"{len(operands)} operands, and returned {len(cotangents)}"
+        )
+    return cotangents
+
+
+def _typed_cotangents(eqn: Eqn, outs: list[Any], operands: list[Any]) -> list[Any]:
+    """Return the cotangents of operands with shardings in their types.
+
+    The compiler shards the operations of a rule, which need not be unambiguous. It takes a result
+    without unreduced axes for the sum, and the value of each device for a term where a constraint
+    gives it unreduced axes. So terms stay terms where each operation of the rule has unreduced
+    axes, or where the rule sums over just these axes; otherwise they are summed first.
+    """
+    if any(x is not None and unreduced(get_aval(x)) for x in outs):
+        try:
+            return _cotangents(eqn, outs, operands)
+        except (ShardingTypeError, UnsupportedError):  # an operation of terms alone is ambiguous
+            outs = [x if x is None else retyped(x, _whole(get_aval(x))) for x in outs]
+    free_operands = [
+        Linear(x.aval.without_sharding()) if isinstance(x, Linear) else untyped(x) for x in operands
+    ]
+    cotangents = _cotangents(eqn, [x if x is None else untyped(x) for x in outs], free_operands)
+    avals = [x.aval for x in eqn.inputs]
+    for i, (x, a) in enumerate(zip(cotangents, map(cotangent_aval, avals), strict=True)):
+        if x is not None and not unreduced(a) <= eqn.primitive.summed_axes(i, avals, eqn.params):
+            cotangents[i] = retyped(x, _whole(a))
+    return cotangents
+
+
+def _whole(aval: ShapedArray) -> ShapedArray:
+    """Return a type without unreduced axes."""
+    explicit = aval.explicit
+    if explicit is None or not explicit.spec.unreduced:
+        return aval
+    return aval.with_sharding(explicit.update(spec=explicit.spec.update(unreduced=frozenset())))
 
 
 def transpose_program(

@@ -139,7 +139,7 @@ def test_a_loaded_program_has_the_shardings_and_results_of_the_saved_one(bundle:
 def test_calls_with_other_shardings_or_types_are_refused(bundle: Path) -> None:
     compiled = artifact.load(bundle).compiled()
     by_model = NamedSharding(on_cpu(2, 4), P("model"))
-    with pytest.raises(ShardingError, match=r"(?s)argument 1 with .* Required sharding: .*P\('da"):
+    with pytest.raises(ShardingError, match=r"(?s)Argument x with .* Required sharding: .*P\('da"):
         compiled(olympus.device_put(X, by_model), W)
     reversed_rows = NamedSharding(on_cpu(2, 4, reverse=True), P("data"))
     with pytest.raises(ShardingError, match="was compiled for"):

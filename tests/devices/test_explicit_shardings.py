@@ -33,8 +33,9 @@ MORE = {
     "unreduced: vmap reshard U",
 }
 
-#: JAX 0.10 sums each row over the devices before they are stacked, and the stack once more
-WRONG_IN_JAX = {"unreduced: stack U"}
+#: JAX 0.10 sums each row over the devices before they are stacked, and the stack once more; it sums
+#: a gradient of whole indices, which each device has
+WRONG_IN_JAX = {"unreduced: stack U", "unreduced: embedding"}
 
 
 def side(module: Any) -> Any:
@@ -245,3 +246,42 @@ def test_a_scan_reads_stacked_unreduced_rows() -> None:  # JAX has no rule for t
         carry, doubled = p.m.jit(sums)(*operands)
     np.testing.assert_allclose(carry, 4 * a, rtol=1e-6)
     np.testing.assert_allclose(doubled, np.stack([2 * a] * 3), rtol=1e-6)
+
+
+def stacked_layers(ws: Any, x: Any) -> Any:
+    return OURS.lax.scan(lambda c, w: (OURS.np.tanh(c @ w), c.sum()), x, ws)
+
+
+REDUCED_PROGRAMS: dict[str, Any] = {
+    "scan": stacked_layers,
+    "checkpoint": olympus.checkpoint(stacked_layers),
+    "cond": lambda ws, x: OURS.lax.cond(True, lambda c: c @ ws[0], lambda c: c @ ws[1], x),
+    "vmap": lambda ws, x: olympus.vmap(lambda w: x @ w)(ws),
+    "unstack": lambda ws, x: OURS.np.stack([x @ w for w in OURS.np.unstack(ws)]),
+    "reshape": lambda ws, x: x @ ws.transpose(0, 2, 1).reshape(24, 8).T,
+    "elementwise": lambda ws, x: x @ (ws[0] + ws[1]) + x @ OURS.np.tanh(ws[2]),
+    "jit": lambda ws, x: olympus.jit(lambda w, x: OURS.np.sin(x @ w))(ws[1], x),
+}
+
+
+@pytest.mark.parametrize("spec", [("x",), ()], ids=["split", "whole"])
+@pytest.mark.parametrize("program", REDUCED_PROGRAMS.values(), ids=REDUCED_PROGRAMS)
+def test_gradients_by_reduced_weights_are_those_by_whole_ones(program: Any, spec: Any) -> None:
+    """The devices have terms of a gradient where the rule sums over the reduced axis alone.
+
+    JAX refuses a product with an array that is not split along it.
+    """
+
+    def loss(ws: Any, x: Any) -> Any:
+        return sum(p.np.sum(leaf**2) for leaf in olympus.tree.leaves(program(ws, x)))
+
+    p, rng = OURS, np.random.default_rng(0)
+    ws, x = (rng.standard_normal(s).astype("float32") / 2 for s in ((3, 8, 8), (8, 8)))
+    want = olympus.grad(loss, (0, 1))(ws, x)
+    with p.m.set_mesh(p.mesh(("Explicit", "Explicit"))):
+        weights = p.sharding.reshard(ws, p.P(reduced={"x"}))
+        got = p.m.jit(p.m.grad(loss, (0, 1)))(weights, p.sharding.reshard(x, p.P(*spec)))
+        assert p.m.typeof(got[0]).sharding.spec.unreduced == {"x"}
+        got = [with_sums(p, leaf) for leaf in got]
+    for mine, whole in zip(got, want, strict=True):
+        np.testing.assert_allclose(mine, whole, rtol=1e-4, atol=1e-4)

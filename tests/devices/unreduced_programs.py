@@ -371,6 +371,26 @@ row(
     ((3, 8, 8), ()),
     B,
 )
+
+
+def with_own_rule(p: Any) -> Any:
+    product = p.m.custom_vjp(lambda w, x: x @ w)
+
+    def backward(residuals: Any, ct: Any) -> Any:
+        w, x = residuals
+        terms = p.P(None, None, unreduced={"x"})
+        return p.np.einsum("bi,bj->ij", x, ct, out_sharding=terms), ct @ w.T
+
+    product.defvjp(lambda w, x: (product(w, x), (w, x)), backward)
+    return product
+
+
+row(
+    "grad custom_vjp reduced",
+    lambda p, w, a: p.m.grad(lambda w: with_own_rule(p)(put(p, w, reduced={"x"}), a).sum())(w),
+    W,
+    B,
+)
 row(
     "grad scan whole",
     lambda p, a, b: p.m.grad(
