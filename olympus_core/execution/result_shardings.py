@@ -21,7 +21,8 @@ def typed_results(
 ) -> tuple[Sharding | None, ...]:
     """Return the shardings of results: the requested ones, or else the shardings in their types.
 
-    They are on a mesh with devices of `like`, or else on an abstract mesh.
+    They are on a mesh with devices of `like`, or else on an abstract mesh.  Where the function
+    uses another abstract mesh, they are on one of its axes with the devices of a mesh of that size.
     """
     if all(a.explicit is None for a in avals):
         return tuple(requested)
@@ -33,9 +34,16 @@ def typed_results(
         typed: NamedSharding | None = aval.explicit
         if own is None and typed is not None and typed.mesh.are_all_axes_explicit:
             mesh = concrete.get(typed.mesh.shape_tuple)
+            mesh = _reshaped(concrete.values(), typed.mesh) if mesh is None else mesh
             own = typed if mesh is None else typed.update(mesh=mesh.of_types(typed.mesh.axis_types))
         shardings.append(own)
     return tuple(shardings)
+
+
+def _reshaped(meshes: Iterable[Mesh], like: AnyMesh) -> Mesh | None:
+    """Return the devices of the first mesh of the size of `like`, with the axes of `like`."""
+    found = next((m for m in meshes if m.size == like.size), None)
+    return found and Mesh(found.devices.reshape(like.axis_sizes), like.axis_names, like.axis_types)
 
 
 def on_context_mesh(

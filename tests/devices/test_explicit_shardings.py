@@ -285,3 +285,19 @@ def test_gradients_by_reduced_weights_are_those_by_whole_ones(program: Any, spec
         got = [with_sums(p, leaf) for leaf in got]
     for mine, whole in zip(got, want, strict=True):
         np.testing.assert_allclose(mine, whole, rtol=1e-4, atol=1e-4)
+
+
+def test_a_function_may_use_a_mesh_of_another_shape() -> None:
+    found = []
+    for p in (OURS, ORACLE):
+        types = (p.sharding.AxisType.Explicit,)
+
+        def moved(x: Any, p: Any = p, types: Any = types) -> Any:
+            with p.sharding.use_abstract_mesh(p.sharding.AbstractMesh((8,), ("a",), types)):
+                return p.sharding.reshard(x, p.P("a")) * 2
+
+        with p.m.set_mesh(p.mesh(("Explicit", "Explicit"))):
+            x = p.sharding.reshard(np.arange(16.0, dtype="float32").reshape(8, 2), p.P("x"))
+            out = p.m.jit(moved)(x)
+            found.append((str(p.m.typeof(out)), str(out.sharding.mesh), np.asarray(out).tolist()))
+    assert found[0] == found[1]
