@@ -33,7 +33,12 @@ _FEW_ROWS, _MANY_ROWS, _WIDE = 24, 256, 128
 #: nanoseconds for an element that it takes more if the right factor is transposed
 _TRANSPOSED = 2.2
 #: nanoseconds for a multiplication that it takes more with fewer columns
-_NARROW = 0.0014
+_NARROW = 0.0007
+#: columns of which YNNPACK computes a whole block of 64; nanoseconds for a result that Eigen's
+#: kernel then takes less, for sums of at most `_SHALLOW` terms, and nanoseconds that it takes to
+#: begin
+_PART_OF_BLOCK = range(24, 49)
+_SAVED_OF_BLOCK, _SHALLOW, _BEGIN = 0.3, 160, 2_000
 #: nanoseconds for an element that a reduction takes more without YNNPACK
 _REDUCED = 0.4
 #: nanoseconds for a multiplication of a convolution by Eigen, for an element of a patch that it
@@ -116,7 +121,7 @@ def _saved_by_product(operation: ir.Operation) -> float:
         return 0.0  # YNNPACK has no kernel for it
     elements: int = math.prod(rhs.shape)
     depth = math.prod(rhs.shape[i] for i in contract_rhs)
-    repeats = math.prod(rhs.shape[i] for i in numbers.rhs_batching_dimensions)
+    repeats: int = math.prod(rhs.shape[i] for i in numbers.rhs_batching_dimensions)
     if not elements:
         return 0.0
     rows: int = math.prod(lhs.shape) // (depth * repeats)
@@ -124,6 +129,8 @@ def _saved_by_product(operation: ir.Operation) -> float:
     in_order = contract_rhs == [*range(batch, batch + len(contract_rhs))]
     if not in_order or _is_transpose(operation.operands[1]):
         return -_TRANSPOSED * elements
+    if columns in _PART_OF_BLOCK and depth <= _SHALLOW:
+        return _SAVED_OF_BLOCK * rows * columns * repeats - _BEGIN
     if columns < _WIDE:
         return -_NARROW * rows * elements
     return _SAVED * elements if _FEW_ROWS < rows <= _MANY_ROWS else 0.0

@@ -71,6 +71,10 @@ def with_convolution(x: Any, w: Any) -> Any:
         (product, [(16, 512), (512, 512)], False),  # few rows
         (product, [(512, 512), (512, 512)], False),  # many
         (product, [(128, 512), (512, 64)], False),  # few columns
+        (product, [(4, 784, 34), (4, 34, 34)], True),  # part of a block of columns
+        (product, [(49, 34), (34, 34)], False),  # too few results
+        (product, [(784, 400), (400, 34)], False),  # long sums
+        (product, [(784, 34), (34, 12)], False),
         (product, [(64, 0), (0, 64)], False),
         (transposed, [(64, 512), (512, 512)], False),
         (with_sums, [(256, 32), (32, 512)], False),
