@@ -516,7 +516,7 @@ class custom_vjp(CustomFunction[_P, _R]):
         bwd, in_tree, static = self.bwd, call.in_tree, call.static
         fwd, _, _ = fix_static_args("nondiff", self.fwd, call.args, self.nondiff_argnums)
         with switched("searched_rules", (*state.searched_rules, self)):
-            used = references.written_by([fun, lambda *x: fwd(*x)[0]], leaves, in_tree)
+            used = references.written_by([fun, fwd], leaves, in_tree)
         if not used:
             return None
         primal = references.Threaded(fun, used, "custom_vjp")

@@ -253,6 +253,10 @@ def bad_rules():
 def test_the_error_of_a_wrong_rule_names_the_fault(call, words):
     with pytest.raises(TransformError, match=words):
         call()
+    ref = olympus.new_ref(0.0)  # functions are traced for the references that they use
+    with pytest.raises(TransformError, match=words):
+        call()
+    del ref
 
 
 def ruled(ox, kind, value):
