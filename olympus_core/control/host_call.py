@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+import numpy as np
+
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, put_array
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.errors import LoweringError, TransformError, VmapMethodError
 from olympus_core.ir.primitive import Batched, MultipleResults, op
+from olympus_core.lowering.module_state import Manual
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.base import move_axis
+from olympus_core.placement.partition_spec import PartitionSpec
+from olympus_core.primitives.elementwise.base import move_axis, to_dtype
 from olympus_core.primitives.host_function import FlatFunction, HostCallee, checked_results
 from olympus_core.transforms.programs import staged
 
@@ -27,8 +31,8 @@ if TYPE_CHECKING:
 #: the names of the handlers in modules of JAX, without their platforms; the handler of a
 #: partitioned call gives each device its part
 _CALL, _PARTITIONED = "xla_ffi_python_", "xla_ffi_partitioned_python_"
-#: the handler of a call in the runtime of each platform
-_HANDLERS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
+#: the end of the handler's name in the runtime of each platform
+_HANDLERS = {"cpu": "cpu_callback", "cuda": "gpu_callback"}
 #: the rules of `vmap` that call the function once for each element
 _SEQUENTIAL = ("sequential", "sequential_unrolled")
 
@@ -80,6 +84,7 @@ class HostCall(MultipleResults):
             is_ordered,
         )
         index = ctx.host_function(callee)
+        handler = (_PARTITIONED if params.get("partitioned") else _CALL) + handler
         return ctx.host_call(handler, index, operands, has_side_effect=self.is_effect)
 
     def of_jax(self, operation: StableHloOperation, operands: Sequence[Any], **rule: Any) -> Any:
@@ -219,11 +224,39 @@ class EffectCall(HostCall):
 
 
 class DebugCall(EffectCall):
-    """A call without results, which no transformation refuses; tangents are not passed to it."""
+    """A call without results, which no transformation refuses; tangents are not passed to it.
+
+    With `partitioned`, each device of a program calls the function with its part of the arrays.
+    """
 
     is_io: ClassVar[bool] = False
     orders_devices: ClassVar[bool] = False
     raises_own_errors: ClassVar[bool] = True
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        """Emit the call; along the axes that a `shard_map` leaves to the compiler, one for all."""
+        manual = ctx.module.manual
+        if manual is None or manual.is_whole or params.get("threaded"):
+            return super().lower(ctx, *operands, **params)
+        rest = tuple([n for n in manual.mesh.axis_names if n not in manual.names])
+        avals = [shaped(a.shape, a.dtype) for a in ctx.avals_in]
+
+        def call(*arrays: Any) -> list[Any]:
+            self.bind(*arrays, **params)
+            return []
+
+        def body(*arrays: Any) -> list[Any]:
+            index = 0
+            for name in rest:
+                index = op.max(index, op.axis_index(axis_name=name))
+            is_first = to_dtype(op.eq(index, 0), np.dtype("int32"))
+            branches = staged(lambda *_: [], avals), staged(call, avals)
+            op.cond(is_first, *arrays, branches=branches)
+            return []
+
+        specs = (PartitionSpec(),) * len(operands), ()
+        mapped = Manual(manual.mesh, frozenset(rest))
+        return ctx.manual_body(staged(body, avals), operands, mapped, specs, ())
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

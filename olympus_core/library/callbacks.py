@@ -117,7 +117,8 @@ def debug_callback(
     Transformations keep the call: under `vmap` it is made for each element, under `grad` with the
     values of the forward pass.  Arguments that are not arrays are passed as they are.  Without a
     function, the options are returned as a function of the rest: `callback(ordered=True)(f, x)`.
-    `partitioned` is accepted as in JAX.
+    In a program of several devices, it gets whole arrays once; with `partitioned`, each device
+    calls it with its part of the arrays.
 
     Raises ArgumentError (a TypeError) for a value that cannot be called.
 
@@ -131,7 +132,7 @@ def debug_callback(
                 f"first argument to debug.callback must be callable, and got {callback!r:.80}"
             )
         names = function_name(callback), function_path(callback)
-        _bind_debug(_Discarding(callback), args, kwargs, ordered, names)
+        _bind_debug(_Discarding(callback), args, kwargs, ordered, names, partitioned)
 
     if callback is None:
         if args or kwargs:
@@ -153,7 +154,7 @@ def debug_print(
     """Print arrays of the running program, in a format of `str.format`.
 
     `ordered` prints keep the order of the program.  Without a format, the options are returned as
-    a function of the rest.  `partitioned` is accepted as in JAX.
+    a function of the rest.  With `partitioned`, each device prints its part of the arrays.
 
     Raises ArgumentError (a ValueError) for an argument that the format does not use, as a format
     that was filled in before has none; IndexError and KeyError for one that is missing.
@@ -169,7 +170,8 @@ def debug_print(
         options = tuple(np.get_printoptions().items())
         record = _record(logging.INFO) if _use_logging else None
         show = _Show(fmt, bool(fields and fields[0] is not None), options, record)
-        _bind_debug(show, args, kwargs, ordered, ("debug_print", f"debug.print({fmt!r})"))
+        names = "debug_print", f"debug.print({fmt!r})"
+        _bind_debug(show, args, kwargs, ordered, names, partitioned)
 
     if fmt is None:
         if args or kwargs:
@@ -280,6 +282,7 @@ def _bind_debug(
     kwargs: Mapping[str, Any],
     ordered: bool,
     names: tuple[str, str],
+    partitioned: bool,
 ) -> None:
     leaves, in_tree = tree.flatten((args, dict(kwargs)))
     arrays, fixed = [], []
@@ -291,7 +294,8 @@ def _bind_debug(
         else:
             arrays.append(leaf)
     called = HostFunction(function, in_tree, *names, tuple(fixed))
-    debug_callback_p.bind(*arrays, function=called, results=(), ordered=bool(ordered))
+    parted = {"partitioned": True} if partitioned else {}
+    debug_callback_p.bind(*arrays, function=called, results=(), ordered=bool(ordered), **parted)
 
 
 class _Formats(string.Formatter):

@@ -19,7 +19,7 @@ from olympus_core.arrays.device_array import array_to_numpy
 from olympus_core.base.avals import Shape, ShapedArray, shaped
 from olympus_core.base.dimensions.expression import is_symbolic_dim
 from olympus_core.base.dimensions.solving import solved
-from olympus_core.base.errors import LoweringError, TraceError
+from olympus_core.base.errors import LoweringError, TraceError, UnsupportedError
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import calls_python, is_partitioned_by_python
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
@@ -259,8 +259,9 @@ class LoweringContext:
             if self.manual is None:
                 attributes["sdy.sharding"] = self.meshes.on_first_device(len(self.avals_out))
             elif not self.manual.is_whole:
-                raise LoweringError(
-                    "a Python function cannot be called in a shard_map over some axes of a mesh",
+                raise UnsupportedError(
+                    "callbacks are only supported in spmd computations when all mesh axes are "
+                    "partitioned manually (no partial automatic sharding).",
                     hint="map over all axes, or call the function outside of the shard_map",
                 )
         types = [mlir.tensor_type(a) for a in self.avals_out]

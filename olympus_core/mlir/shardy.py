@@ -61,8 +61,9 @@ class MeshTable:
     def _symbol(self, axes: tuple[tuple[str, int], ...], ids: tuple[int, ...]) -> str:
         key = axes, ids
         if key not in self._symbols:
-            count = len(self._symbols)
-            self._symbols[key] = "mesh" if count == 0 else f"mesh_{count - 1}"
+            count = sum(map(bool, [axes for axes, _ in self._symbols]))
+            name = "mesh" if count == 0 else f"mesh_{count - 1}"
+            self._symbols[key] = name if axes else f"maximal_mesh_{ids[0]}"
         return self._symbols[key]
 
     def symbol_of_text(self, text: str) -> str:

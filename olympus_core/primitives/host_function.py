@@ -11,7 +11,7 @@ import numpy as np
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, array_to_numpy
 from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.context import switched
 from olympus_core.base.errors import CallbackError
 from olympus_core.base.tree import structure
@@ -107,10 +107,13 @@ class HostCallee(NamedTuple):
     is_ordered: bool
 
     def run(self, *values: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
-        """Call the function with NumPy arrays of a running program, and return its results."""
+        """Call the function with NumPy arrays of a running program, and return its results.
+
+        The arrays of a partitioned call are parts, with shapes that the compiler chose.
+        """
         order = values[: self.is_ordered]
         arrays = [
-            DeviceArray(aval, xla.put(x))
+            DeviceArray(aval if x.shape == aval.shape else shaped(x.shape, aval.dtype), xla.put(x))
             for aval, x in zip(self.ins, values[self.is_ordered :], strict=True)
         ]
         with switched("in_host_call", True):
