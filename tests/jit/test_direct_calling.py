@@ -123,7 +123,9 @@ def doubled(*args, **kwargs):
 
 
 FORMS = {
+    "one": lambda x, y: ((x,), {}),
     "positional": lambda x, y: ((x, y), {}),
+    "three": lambda x, y: ((x, y, x), {}),
     "by keyword": lambda x, y: ((x,), {"y": y}),
     "in a tree": lambda x, y: (({"a": x, "b": (y, None)},), {}),
 }
@@ -155,13 +157,15 @@ def test_large_arrays_bring_back_copies_for_good(monkeypatch):
 def test_arrays_of_the_other_byte_order_are_refused(stage, form):
     """jaxlib does not compare the order of bytes."""
     x, y = np.arange(3, dtype=np.float32), np.arange(4, dtype=np.int32)
-    swapped = x.astype(x.dtype.newbyteorder())
     args, kwargs = form(x, y)
     f = staged(stage, doubled, args, kwargs)
     f(*args, **kwargs), f(*args, **kwargs)
-    args, kwargs = form(swapped, y)
-    with pytest.raises(TypeError, match=">f4"):
-        f(*args, **kwargs)
+    leaves, structure = olympus.tree.flatten((args, kwargs))
+    for i, leaf in enumerate(leaves):
+        swapped = leaf.astype(leaf.dtype.newbyteorder())
+        args, kwargs = structure.unflatten([*leaves[:i], swapped, *leaves[i + 1 :]])
+        with pytest.raises(TypeError, match=r">f4|>i4"):
+            f(*args, **kwargs)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -176,17 +180,33 @@ def test_each_form_of_arguments_is_read_in_place(form, monkeypatch):
         result, missed = f(*args, **kwargs)
         assert missed == 0
         assert olympus.tree.structure(result) == olympus.tree.structure((args, kwargs))
-        assert all(map(np.array_equal, olympus.tree.leaves(result), (2 * x, 2 * y)))
+        expected = [2 * leaf for leaf in olympus.tree.leaves((args, kwargs))]
+        assert all(map(np.array_equal, olympus.tree.leaves(result), expected))
 
 
 @pytest.mark.parametrize("stage", ["jit", "compiled"])
-def test_a_masked_array_is_refused_after_arrays_of_its_type(stage):
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_masked_array_is_refused_after_arrays_of_its_type(stage, count):
     plain = np.ones(3, np.float32)
     masked = np.ma.array(plain, mask=[True, False, False])
-    f = staged(stage, lambda x: x * 2, (plain,), {})
-    f(plain), f(plain)
-    with pytest.raises(ArgumentError, match="its mask would be lost"):
-        f(masked)
+    args = [plain] * count
+    f = staged(stage, doubled, args, {})
+    f(*args), f(*args)
+    for i in range(count):
+        with pytest.raises(ArgumentError, match="its mask would be lost"):
+            f(*args[:i], masked, *args[i + 1 :])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_other_numbers_of_arguments_are_refused_after_calls_in_place(count):
+    args = [np.ones(3, np.float32)] * count
+    f = staged("compiled", doubled, args, {})
+    f(*args), f(*args)
+    for wrong, named in ((args[1:], {}), ([*args, 1.0], {}), (args, {"x": 1.0})):
+        with pytest.raises(TypeError):
+            f(*wrong, **named)
+    result = f(*args)
+    assert len(result[0]) == count
 
 
 def test_results_are_not_the_memory_of_arguments(monkeypatch):

@@ -27,6 +27,7 @@ from olympus_runtime.buffers import is_wide
 Missed = tuple[Any, Any, bool | None]
 
 _SMALL = 32_768  # bytes of an array whose copy takes less time than a step in Python
+_ABSENT = object()  # in place of an argument that a call lacks
 _EQUAL = object()  # the options of all functions, which are not shared between functions
 
 
@@ -184,8 +185,29 @@ def reading_in_place(
             return direct(*args)
         return other(*args, **kwargs)
 
-    are_leaves = len(args) == len(leaves) and all(map(operator.is_, args, leaves))
-    return call_with_leaves if are_leaves else call_with_trees
+    def call_with_one(x: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        if x.__class__ is ndarray and x.dtype.isnative and not rest and not kwargs:
+            return direct(x)
+        return other(*_present(x), *rest, **kwargs)
+
+    def call_with_two(x: Any = _ABSENT, y: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        if (
+            (x.__class__ is ndarray is y.__class__)
+            and (x.dtype.isnative and y.dtype.isnative)
+            and not (rest or kwargs)
+        ):
+            return direct(x, y)
+        return other(*_present(x, y), *rest, **kwargs)
+
+    if not (len(args) == len(leaves) and all(map(operator.is_, args, leaves))):
+        return call_with_trees
+    # In these a list of kinds takes longer than the comparison.
+    of_arrays = {(True,): call_with_one, (True, True): call_with_two}
+    return of_arrays.get(tuple(kinds), call_with_leaves)
+
+
+def _present(*args: Any) -> list[Any]:
+    return [x for x in args if x is not _ABSENT]
 
 
 def may_read_in_place(args: Sequence[Any], constants: Sequence[Buffer]) -> bool | None:
