@@ -84,7 +84,7 @@ class GateError(OlympusError):
 
 
 class EntryError(UsageError):
-    """Raised when the module or function that an entry names cannot be found or imported."""
+    """Raised when the module, function or output of an entry cannot be found or imported."""
 
 
 class DeletedArrayError(UsageError, RuntimeError, ValueError):

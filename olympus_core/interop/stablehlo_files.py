@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -158,7 +159,8 @@ def read(
         without them, or with `as_is`, a program that calls Python is compiled and cannot run.
 
     Raises:
-      ArtifactError: the content is not a program in one of the formats, or has no such function.
+      ArtifactError: the content is not a program in one of the formats, or has no `main`.
+      EntryError: the module does not have the `function`.
       ArgumentError: a shape is missing, or does not fit its argument.
       UsageError: the program is for several replicas, or for several devices without a mesh.
       OSError: the file cannot be read.
@@ -213,23 +215,19 @@ def _one_function(module: Any, function: str, name: str) -> Any:
     chosen = main_function(module, function, name)
     if function == "main":
         return module
-    private, public = (mlir.string_attr(text) for text in ("private", "public"))
-    for view in list(module.body.operations):
-        operation = view.operation
-        if operation.name != "func.func" or operation == chosen.operation:
-            continue
-        if operation.attributes["sym_name"].value == "main":
-            operation.erase()
-        else:
-            operation.attributes["sym_visibility"] = private
-    chosen.operation.attributes["sym_visibility"] = public
-    chosen.operation.attributes["sym_name"] = mlir.string_attr("main")
-    try:
-        module.operation.verify()
-    except mlir.ir.MLIRError:
-        raise ArtifactError(
-            f"a function of the program calls main, so that {function} is not a program by itself"
-        ) from None
+    table, symbols = mlir.ir.SymbolTable, {}
+    for view in module.body.operations:
+        if "sym_name" in view.operation.attributes:
+            symbols[view.operation.attributes["sym_name"].value] = view.operation
+        if view.operation.name == "func.func":
+            view.operation.attributes["sym_visibility"] = mlir.string_attr("private")
+    # The function may be called, and may call main: calls of both are renamed.
+    free = next(x for x in (f"main_{i}" for i in itertools.count()) if x not in symbols)
+    for old, new in (("main", free), (function, "main")):
+        if old in symbols:
+            table.set_symbol_name(symbols[old], new)
+            table.replace_all_symbol_uses(old, new, module.operation)
+    chosen.operation.attributes["sym_visibility"] = mlir.string_attr("public")
     return module
 
 

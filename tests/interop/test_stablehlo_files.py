@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus.errors import ArgumentError, ArtifactError, UsageError
+from olympus.errors import ArgumentError, ArtifactError, EntryError, UsageError
 from olympus.interop import stablehlo
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -112,6 +112,25 @@ def test_another_function_of_the_module_is_read() -> None:
     for name, want in (("add", 5), ("main", 6)):
         compiled = stablehlo.read(text.encode(), function=name).lower().compile()
         assert np.asarray(compiled(two, three)).tolist() == [want] * 3
+    with pytest.raises(EntryError, match=r"f\.mlir has no function 'ad'") as error:
+        stablehlo.read(text.encode(), function="ad", name="f.mlir")
+    assert error.value.hint == "did you mean 'add'?"
+
+
+@pytest.mark.parametrize("as_is", [False, True])
+@pytest.mark.parametrize(("name", "want"), [("main", 5), ("twice", 10), ("added", 10)])
+def test_a_function_that_is_called_and_calls_main_is_read(
+    name: str, want: int, as_is: bool
+) -> None:
+    call = "func.call @main(%arg0, %arg1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>"
+    value = "stablehlo.add %arg0, %arg1 : tensor<3xf32>"
+    twice = f"{call}\n  %1 = stablehlo.add %0, %0 : tensor<3xf32>".join(ADD.split(value))
+    twice = twice.replace("@main(%arg0: ", "@twice(%arg0: ").replace("return %0", "return %1")
+    added = ADD.replace(value, call.replace("@main", "@twice")).replace("@main(", "@added(")
+    text = ADD + twice + added + ADD.replace("@main", "@main_0")
+    two, three = np.full(3, 2, np.float32), np.full(3, 3, np.float32)
+    traced = stablehlo.read(text.encode(), function=name, as_is=as_is)
+    assert np.asarray(traced.lower().compile()(two, three)).tolist() == [want] * 3
 
 
 def test_a_program_as_is_is_compiled_unchanged() -> None:

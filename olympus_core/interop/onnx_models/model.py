@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core.api.jit import jit
 from olympus_core.base.context import switched
 from olympus_core.base.descriptions import ShapeDtypeStruct
-from olympus_core.base.errors import ArtifactError, SignatureError, UsageError
+from olympus_core.base.errors import ArtifactError, EntryError, SignatureError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.interop.onnx_models.graph import Interpreter, check_names, opset_versions
 from olympus_core.interop.onnx_models.node_locations import NodeLocations
@@ -302,8 +302,8 @@ def load(path: str | os.PathLike[str], *, output: str | None = None, name: str =
 
     Raises:
         BackendError: the package `onnx` is not installed.
-        UsageError: the file cannot be read, has no such output, or has inputs or weights that are
-            not numeric tensors.
+        EntryError: the model does not have the `output`.
+        UsageError: the file cannot be read, or has inputs or weights that are not numeric tensors.
         ArtifactError: the file is damaged.
 
     Example:
@@ -347,7 +347,7 @@ def read_model(
         if not chosen:
             listed = ", ".join(repr(info.name) for info in outputs)
             near = difflib.get_close_matches(output, [info.name for info in outputs], 1)
-            raise UsageError(
+            raise EntryError(
                 f"{name} has no output {output!r:.80}; it has {listed:.300}",
                 hint=f"did you mean {near[0]!r:.80}?" if near else None,
             )

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core.base.avals import ShapedArray
-from olympus_core.base.errors import ArtifactError
+from olympus_core.base.errors import ArtifactError, EntryError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.bindings import _hlo, _jax
+from olympus_core.xla.messages import nearest
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -110,9 +111,11 @@ def _converted(convert: Any, name: str, what: str) -> bytes:
 
 
 def main_function(module: ir.Module, name: str = "main", program: str = "the program") -> Any:
-    """Return the function of a module; raise ArtifactError, with the other names, without it.
+    """Return the function of a module; `program` is the name of the program in messages.
 
-    `program` is the name of the program in the message.
+    Raises:
+      ArtifactError: the module has no function `main`, so that it is no program.
+      EntryError: the module does not have the other function that was requested.
     """
     functions = {}
     for view in module.body.operations:
@@ -121,9 +124,11 @@ def main_function(module: ir.Module, name: str = "main", program: str = "the pro
                 functions[str(view.operation.attributes["sym_name"].value)] = view
     if name in functions:
         return functions[name]
-    public = ", ".join(functions)
-    hint = f"its functions are {public}" if public else None
-    raise ArtifactError(f"{program} has no function {name!r}", hint=hint)
+    hint = f"its functions are {', '.join([*functions][:20])}" if functions else None
+    message = f"{program} has no function {name!r}"
+    if name == "main":
+        raise ArtifactError(message, hint=hint)
+    raise EntryError(message, hint=nearest(name, functions) or hint)
 
 
 def dynamic_arguments(module: ir.Module) -> list[int]:

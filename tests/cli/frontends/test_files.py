@@ -161,6 +161,22 @@ def test_the_name_of_a_file_may_have_any_character(
     assert invoke("run", str(bundle)).exit_code == 0
 
 
+@pytest.mark.parametrize("frontend", ["stablehlo", "hlo", "onnx", "bundle"])
+def test_an_entry_with_an_unknown_part_is_a_wrong_entry(
+    frontend: str, project: Path, invoke: Invoke
+) -> None:
+    file, text, entry, _ = FRONTENDS[frontend]
+    (project / file).write_bytes(content_of(file, text))
+    (project / "olympus.toml").write_text(f'[target.t]\nentry = "{entry}:maim"\n')
+    result = invoke("lower", f"{entry}:maim", "--json")
+    error = json.loads(result.stdout)["error"]
+    assert (result.exit_code, error["kind"]) == (2, "EntryError")
+    assert file in error["message"] and "maim" in error["message"]
+    built = invoke("build")
+    assert built.exit_code == 2
+    assert "olympus.toml:2: target.t.entry: " in built.stderr
+
+
 def test_names_in_a_file_that_cannot_be_shown_are_replaced(project: Path, invoke: Invoke) -> None:
     text = STABLEHLO.replace("x8xf32>) ->", 'x8xf32> loc("a\\0Ab")) ->', 1)
     result = '(tensor<f32> {jax.result_info = "r\\09"})'

@@ -1,4 +1,4 @@
 olympus cost matrix.mlir:forward
-# exit 5
+# exit 2
 # error: matrix.mlir has no function 'forward'
 # hint: its functions are main
