@@ -18,7 +18,8 @@ from olympus_core.base.errors import ArgumentError, ShardingError, TransformErro
 from olympus_core.control.call import constrained, jit_p
 from olympus_core.execution.spmd import committed_sharding
 from olympus_core.ir import trace
-from olympus_core.ir.olympuspr import ProgramParams
+from olympus_core.ir.dce_cse import restrict
+from olympus_core.ir.olympuspr import Olympuspr, ProgramParams
 from olympus_core.jit.calling import Arguments, StagedFunction
 from olympus_core.jit.options import JitOptions
 from olympus_core.jit.reference_calling import VALUES
@@ -135,6 +136,8 @@ class ShardedFunction(StagedFunction[_P, _R]):
         outs = self.result_shardings(call.out_tree, program.out_avals, arguments)
         leaves, consts = arguments.leaves, call.consts
         if trace.at_base():
+            if call.eager_params.keys().isdisjoint(("keep_unused", "donated")):
+                ins = _of_read_arguments(program, len(consts), ins)
             leaves = [*map(_moved, leaves, ins)]
             looks = state.debug_nans or state.debug_infs
             placement = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
@@ -348,6 +351,17 @@ def _moved(x: Any, sharding: Sharding | None) -> Any:
     if own is None or sharding is None or own.devices == sharding.devices:
         return x
     return put_on(x, sharding.with_layout(None) if len(sharding.devices) == 1 else sharding)
+
+
+def _of_read_arguments(program: Olympuspr, count: int, ins: ArrayShardings) -> ArrayShardings:
+    """Return the shardings with None for arguments that are not read, whose devices have no effect.
+
+    `count` is the number of the constants before the arguments.
+    """
+    read = restrict(program, (True,) * len(program.outvars))[1]
+    if len(read) == count + len(ins):
+        return ins
+    return tuple([s if count + i in read else None for i, s in enumerate(ins)])
 
 
 def _in_memory(x: Any, sharding: Sharding | None) -> Any:

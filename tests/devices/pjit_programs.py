@@ -549,48 +549,27 @@ plain("the gradient of a dead device_put", lambda p: p.m.jit(p.m.grad(
     lambda x: p.m.device_put(p.np.sin(x), named(p, "x")).sum()))(host(8)))  # fmt: skip
 
 
-def called_back(p: Any, axes: tuple[str, ...], is_printed: bool = False, **options: Any) -> Any:
-    """Return the shapes of the arrays of a call in a program, mapped along `axes` if any.
-
-    It is printed too, if `is_printed`.
-    """
-    shapes: list[Any] = []
-
-    def body(x: Any) -> Any:
-        if is_printed:
-            p.m.debug.print("{}", x, **options)
-        p.m.debug.callback(lambda v: shapes.append((v.shape, float(v.sum()))), x, **options)
-        return 2 * x
-
-    run = body
-    if axes:
-        specs = {"in_specs": p.P("x"), "out_specs": p.P("x"), "axis_names": set(axes)}
-        run = p.m.shard_map(body, mesh=mesh(p), **specs)
-    result = p.m.jit(run)(put(p, "x"))
-    p.m.effects_barrier()
-    return sorted(shapes), np.asarray(result)
+def constrained_abstractly(p: Any, x: Any) -> Any:
+    """Constrain an array of this process to a sharding on an AbstractMesh."""
+    sharding = p.sharding.NamedSharding(mesh(p).abstract_mesh, p.P("x"))
+    return p.m.lax.with_sharding_constraint(x, sharding)
 
 
-def called_in_part(p: Any, name: str) -> Any:
-    module = (
-        p.m if name == "pure_callback" else importlib.import_module(f"{p.m.__name__}.experimental")
-    )
-    call = getattr(module, name)
-    specs = {"in_specs": p.P("x"), "out_specs": p.P("x"), "axis_names": {"x"}}
-    body = p.m.shard_map(
-        lambda x: call(np.sin, p.m.ShapeDtypeStruct(x.shape, x.dtype), x),
-        mesh=mesh(p),
-        check_vma=False,
-        **specs,
-    )
-    return p.m.jit(body)(put(p, "x"))
-
-
-for axes in ((), ("x",), ("x", "y")):
-    for partitioned in (False, True):
-        row(f"calls along {axes}, {partitioned}", lambda p, axes=axes, partitioned=partitioned:
-            called_back(p, axes, partitioned=partitioned))  # type: ignore[misc]  # fmt: skip
-row("partitioned prints", lambda p: called_back(p, (), True, partitioned=True))
-for name in ("pure_callback", "io_callback"):
-    row(f"{name} in part", lambda p, name=name: called_in_part(p, name),  # type: ignore[misc]
-        "when all mesh axes are partitioned manually")  # fmt: skip
+row("an abstract constraint", lambda p: constrained_abstractly(p, put(p, "y")))
+row("an abstract constraint of a NumPy array", lambda p: constrained_abstractly(p, host(8, 8)),
+    "requires the input passed should be a `jax.Array`")  # fmt: skip
+row("an abstract constraint of one device", lambda p: constrained_abstractly(
+    p, p.m.numpy.ones(8)), "must be a `NamedSharding` since the target sharding")  # fmt: skip
+row("a constraint of another abstract mesh", lambda p: constrained_abstractly(
+    p, p.m.device_put(host(8, 8), p.sharding.NamedSharding(p.m.make_mesh(
+        (8,), ("x",), axis_types=(p.sharding.AxisType.Auto,)), p.P("x")))),
+    "Mesh shape of the input .* does not match the mesh shape of the target")  # fmt: skip
+row(
+    "in_shardings of unread arguments",
+    lambda p: p.m.jit(lambda x, y: x * 2, in_shardings=(None, named(p, "y")))(
+        host(8, 8), host(8, 8)
+    ),
+)
+row("in_shardings of unread arguments elsewhere", lambda p: p.m.jit(
+    lambda x, y: x * 2, in_shardings=(named(p, "x"), p.sharding.SingleDeviceSharding(
+        p.m.devices()[1])))(host(8, 8), host(8, 8)))  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 
 import olympus
 from olympus.experimental import checkify
+from tests.devices.callback_programs import CALLBACK_PROGRAMS
 from tests.devices.check_programs import CHECKS, below, checked, mapped
 from tests.devices.device_programs import PROGRAMS, Program, host
 from tests.devices.layout_programs import LAYOUT_PROGRAMS
@@ -27,6 +28,7 @@ EVERY = [
     *MESH_PROGRAMS,
     *PARTITIONING_PROGRAMS,
     *PJIT_PROGRAMS,
+    *CALLBACK_PROGRAMS,
 ]
 
 

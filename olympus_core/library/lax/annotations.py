@@ -127,9 +127,32 @@ def _constrained(x: Any, sharding: Any) -> Any:
 
 
 def _devices_mesh(x: Any, mesh: AnyMesh) -> AnyMesh:
-    """Return the mesh of an array in the place of an AbstractMesh without devices."""
-    own = getattr(getattr(x, "sharding", None), "mesh", None)
-    return own if isinstance(own, Mesh) and own.abstract_mesh == mesh else mesh
+    """Return the mesh of an array in the place of an AbstractMesh without devices.
+
+    Raises ShardingError if the array is on no mesh, or on one of another shape.
+    """
+    if isinstance(mesh, Mesh):
+        return mesh
+    context, own = context_mesh(), getattr(x, "sharding", None)
+    if own is None and isinstance(context, Mesh):
+        return context
+    shape = get_aval(x).long_name()
+    if own is None:
+        raise ShardingError(
+            "Target sharding contains a `jax.sharding.AbstractMesh` which requires the input "
+            f"passed should be a `jax.Array`. Got {type(x)} with shape {shape}"
+        )
+    if not isinstance(own, NamedSharding):
+        raise ShardingError(
+            "The sharding on the input must be a `NamedSharding` since the target sharding has an "
+            f"`AbstractMesh` in it. Got sharding type {type(own)} for shape {shape}"
+        )
+    if own.mesh.shape_tuple != mesh.shape_tuple:
+        raise ShardingError(
+            f"Mesh shape of the input {own.mesh.shape_tuple} does not match the mesh shape of the "
+            f"target sharding {mesh.shape_tuple} for shape {shape}"
+        )
+    return own.mesh
 
 
 def _asserted(x: Any, sharding: NamedSharding) -> Any:
