@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -164,21 +164,27 @@ class Cond(MultipleResults):
         return selected, [0] * len(selected)
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
-        """Split each branch; its residuals are those of all branches, others' as zeros."""
+        """Split each branch; the branches share residuals of one type."""
         branches: Branches = params["branches"]
         if unknown[0]:
             return None
         first = [split_program(b, unknown[1:]).unknown_outs for b in branches]
         flags = tuple(any(f) for f in zip(*first, strict=True))
         parts = [split_program(b, unknown[1:], flags) for b in branches]
-        residuals = [p.unknown.in_avals[: p.num_residuals] for p in parts]
-        known_branches = tuple(_known_branch(p, i, residuals) for i, p in enumerate(parts))
-        unknown_branches = tuple(_unknown_branch(p, i, residuals) for i, p in enumerate(parts))
+        residuals = _shared_residuals(parts)
+        numbers = range(len(parts))
+        known_branches = tuple(_known_branch(parts[i], i, residuals) for i in numbers)
+        unknown_branches = tuple(_unknown_branch(parts[i], i, residuals) for i in numbers)
         count = sum(not f for f in flags)
 
         def run(args: Sequence[Any]) -> list[Any]:
             outs = self.bind(*args, **(params | {"branches": known_branches}))
-            return [*outs[:count], args[0], *outs[count:]]
+            return [
+                *outs[:count],
+                args[0],
+                *[args[1 + i] for i in residuals.operands],
+                *outs[count:],
+            ]
 
         return TangentSplit(run, count, self, params | {"branches": unknown_branches}, flags)
 
@@ -241,27 +247,66 @@ def _summed_after(
 Avals = tuple[ShapedArray, ...]
 
 
-def _known_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) -> Olympuspr:
+class _Residuals(NamedTuple):
+    """The residuals of a cond: some operands, and the values that the taken branch computes.
+
+    `operands` are positions, and `computed` the types of the values.  `places` has the position of
+    each residual of each branch, among the operands and then the values.
+    """
+
+    operands: tuple[int, ...]
+    computed: Avals
+    places: tuple[tuple[int, ...], ...]
+
+
+def _shared_residuals(parts: Sequence[SplitProgram]) -> _Residuals:
+    """Return the residuals of a cond, each for as many branches as have one of its type."""
+    operands = sorted({i for p in parts for i in p.forwarded if i is not None})
+    computed: list[ShapedArray] = []
+    places = []
+    for part in parts:
+        free = list(range(len(computed)))
+        own = []
+        for aval, operand in zip(part.unknown.in_avals, part.forwarded, strict=False):
+            if operand is not None:
+                own.append(operands.index(operand))
+                continue
+            slot = next((i for i in free if computed[i] == aval), None)
+            if slot is None:
+                slot = len(computed)
+                computed.append(aval)
+            else:
+                free.remove(slot)
+            own.append(len(operands) + slot)
+        places.append(tuple(own))
+    return _Residuals(tuple(operands), tuple(computed), tuple(places))
+
+
+def _known_branch(part: SplitProgram, number: int, residuals: _Residuals) -> Olympuspr:
+    """Return the known part of a branch, whose residuals have zeros where it computes none."""
     count = len(part.known.outvars) - part.num_residuals
+    start = len(residuals.operands)
 
     def branch(*args: Any) -> list[Any]:
         outs = evaluate(part.known, args)
-        every = [outs[count:] if i == own else map(zeros_of, r) for i, r in enumerate(residuals)]
-        return [*outs[:count], *(x for branch_residuals in every for x in branch_residuals)]
+        own = dict(zip(residuals.places[number], outs[count:], strict=True))
+        slots = enumerate(residuals.computed, start)
+        return [*outs[:count], *[own[i] if i in own else zeros_of(a) for i, a in slots]]
 
     return staged(branch, part.known.in_avals)
 
 
-def _unknown_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) -> Olympuspr:
-    start = sum(map(len, residuals[:own]))
-    total = sum(map(len, residuals))
+def _unknown_branch(part: SplitProgram, number: int, residuals: _Residuals) -> Olympuspr:
+    """Return the unknown part of a branch, of all residuals and the unknown operands."""
+    total = len(residuals.operands) + len(residuals.computed)
 
     def branch(*args: Any) -> list[Any]:
-        own_residuals = args[start : start + part.num_residuals]
-        return evaluate(part.unknown, [*own_residuals, *args[total:]])
+        own = [args[i] for i in residuals.places[number]]
+        return evaluate(part.unknown, [*own, *args[total:]])
 
-    every = [a for branch_residuals in residuals for a in branch_residuals]
-    return staged(branch, [*every, *part.unknown.in_avals[part.num_residuals :]])
+    operands = [part.known.in_avals[i] for i in residuals.operands]
+    unknown = part.unknown.in_avals[part.num_residuals :]
+    return staged(branch, [*operands, *residuals.computed, *unknown])
 
 
 def _with_zeros(
