@@ -28,13 +28,14 @@ from olympus_core.control.custom_rules import fix_static_args, positions
 from olympus_core.ir import trace
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import without_effects
-from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import Primitive, TangentSplit, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.transforms import data, references
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.transforms.programs import split_program, staged
+from olympus_core.transforms.programs import closed, split_program
+from olympus_core.transforms.staging import StagingTrace
 
 Policy = Callable[..., Any]
 _WHAT = "a checkpointed function"
@@ -89,10 +90,8 @@ class Checkpoint(InlineCall):
         return super().lower(ctx, *operands, **params)
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
-        program: Olympuspr = params["olympuspr"]
-        unknown_outs = split_program(program, unknown).unknown_outs
-        known_program, recomputing_program, used_inputs = _split_by_policy(
-            program, unknown, unknown_outs, params["policy"]
+        known_program, recomputing_program, used_inputs, unknown_outs = _split_by_policy(
+            params["olympuspr"], unknown, params["policy"]
         )
         count = sum(not u for u in unknown_outs)
 
@@ -109,48 +108,76 @@ class Checkpoint(InlineCall):
 
 @functools.lru_cache(maxsize=512)
 def _split_by_policy(
-    program: Olympuspr,
-    unknown: tuple[bool, ...],
-    unknown_outs: tuple[bool, ...],
-    policy: Policy | None,
-) -> tuple[Olympuspr, Olympuspr, tuple[bool, ...]]:
+    program: Olympuspr, unknown: tuple[bool, ...], policy: Policy | None
+) -> tuple[Olympuspr, Olympuspr, tuple[bool, ...], tuple[bool, ...]]:
     """Return the known program, which also returns saved values, and the recomputing program.
 
     The inputs of the recomputing program are the saved values, the known inputs that it uses, which
-    the last result marks, and the unknown inputs.
+    the third result marks, and the unknown inputs.  The last result marks the unknown results.
     """
-    known: set[Any] = {v for v, u in zip(program.invars, unknown, strict=True) if not u}
-    saved: dict[Var, None] = {}
-    known_eqns: list[Eqn] = []
-    for eqn in program.eqns:
-        if all(x.__class__ is Literal or x in known for x in eqn.inputs):
-            known.update(eqn.outputs)
-            known_eqns.append(eqn)
-            avals = [x.aval for x in eqn.inputs]
-            if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
-                saved.update(dict.fromkeys(eqn.outputs))
-    known_eqns = [*_pure(known_eqns)]  # the known part of the program has the effects
-    unknown_results = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
-    eqns = _needed(
-        _pure(e for e in program.eqns if not all(v in saved for v in e.outputs)), unknown_results
-    )
-    used = {x for eqn in eqns for x in eqn.inputs} | set(unknown_results)
-    # saved values that no derivative needs are dropped
-    residuals = tuple(v for v in saved if v in used)
-    known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
-    unknown_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
+    if policy is not None:
+        program = _with_policy_inside(program, policy)
     parts = split_program(program, unknown)
-    count = sum(not u for u in unknown_outs)
-    saving_program = Olympuspr(known_ins, tuple(known_eqns), residuals)
+    known = parts.known
+    count = len(known.outvars) - parts.num_residuals
+    residuals = known.outvars[count:]
+    saved: dict[Var, None] = {}
+    if policy is not None:
+        for eqn in known.eqns:
+            if policy(eqn.primitive, *[x.aval for x in eqn.inputs], **eqn.params):
+                saved.update(dict.fromkeys(eqn.outputs))
+    # the known program has the effects
+    rest = _pure(e for e in known.eqns if not all(v in saved for v in e.outputs))
+    recomputed = _needed(rest, residuals)
+    used = {x for eqn in recomputed for x in eqn.inputs} | set(residuals)
+    needed = tuple(v for v in saved if v in used)  # no derivative uses the others
+    known_program = simplify(known.replace(outvars=(*known.outvars[:count], *needed)))
+    used_inputs = tuple(v in used for v in known.invars)
+    unknown_ins = parts.unknown.invars[parts.num_residuals :]
+    inputs = (*needed, *(v for v in known.invars if v in used), *unknown_ins)
+    known_values: dict[Atom, Atom] = dict(zip(parts.unknown.invars, residuals, strict=False))
+    eqns = [
+        eqn.reading(tuple([known_values.get(x, x) for x in eqn.inputs]))
+        for eqn in parts.unknown.eqns
+    ]
+    outs = tuple([known_values.get(x, x) for x in parts.unknown.outvars])
+    recomputing_program = Olympuspr(inputs, (*recomputed, *eqns), outs)
+    return known_program, recomputing_program, used_inputs, parts.unknown_outs
 
-    def results_and_residuals(*args: Any) -> list[Any]:
-        """Return the known results and the saved values; simplification merges common equations."""
-        return [*evaluate(parts.known, args)[:count], *evaluate(saving_program, args)]
 
-    known_program = simplify(staged(results_and_residuals, [v.aval for v in known_ins]))
-    used_inputs = tuple(v in used for v in known_ins)
-    inputs = (*residuals, *(v for v in known_ins if v in used), *unknown_ins)
-    return known_program, Olympuspr(inputs, eqns, unknown_results), used_inputs
+class _PolicyTrace(StagingTrace):
+    """Stages a program with the programs of the calls in which a policy saves a value inline."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(_WHAT)
+        self.policy = policy
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if _saves_inside(primitive, params, self.policy):
+            return evaluate(params["olympuspr"], args, current_location())
+        return super().process(primitive, args, params)
+
+
+def _saves_inside(primitive: Primitive, params: dict[str, Any], policy: Policy) -> bool:
+    """Return True if a policy saves a value in the program of a call."""
+    return (primitive.is_call or primitive is checkpoint_p) and any(
+        policy(eqn.primitive, *[x.aval for x in eqn.inputs], **eqn.params)
+        or _saves_inside(eqn.primitive, eqn.params, policy)
+        for eqn in params["olympuspr"].eqns
+    )
+
+
+def _with_policy_inside(program: Olympuspr, policy: Policy) -> Olympuspr:
+    """Return the program with the calls in which `policy` saves a value inline."""
+    if not any(_saves_inside(eqn.primitive, eqn.params, policy) for eqn in program.eqns):
+        return program
+    inlining = _PolicyTrace(policy)
+    inputs = [inlining.new_input(a) for a in program.in_avals]
+    with trace.using_trace(inlining):
+        outs = evaluate(program, inputs)
+    inlined = closed(inlining.program(outs))
+    inlining.alive = False
+    return inlined
 
 
 def _pure(eqns: Iterable[Eqn]) -> tuple[Eqn, ...]:

@@ -216,6 +216,44 @@ def test_policies_choose_the_saved_values():
         assert recomputed(lambda *_, _decision=decision, **__: _decision) == 0
 
 
+def jitted(ox, x):
+    inner = ox.jit(lambda y: ox.numpy.sin(ox.numpy.cos(y)))
+    return ox.jit(lambda y: inner(inner(y)) @ y)(x)
+
+
+def checkpointed(ox, x):
+    return ox.checkpoint(lambda y: ox.numpy.sin(ox.numpy.cos(y)))(x)
+
+
+def branching(ox, x):
+    return ox.lax.cond(x.sum() > 0, lambda y: ox.numpy.sin(ox.numpy.sin(y)), ox.numpy.cos, x)
+
+
+def looping(ox, x):
+    return ox.lax.fori_loop(0, 3, lambda _, c: ox.numpy.sin(ox.numpy.cos(c)), x)
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        *[(f, name) for f in (jitted, checkpointed) for name in ("sin", "cos", "dot_general")],
+        *[(f, None) for f in (jitted, checkpointed, branching, looping)],
+    ],
+)
+def test_policies_choose_values_of_programs_inside_as_in_jax(f, name):
+    def recomputed(ox):
+        saves = ox.checkpoint_policies.everything_saveable
+        if name is not None:
+            saves = lambda primitive, *_, **__: str(primitive) == name  # noqa: E731
+        _, linear = ox.linearize(ox.checkpoint(lambda x: f(ox, x), policy=saves), np.eye(2))
+        text = str(ox.make_jaxpr(linear)(np.eye(2)))
+        return " sin " in text, " cos " in text
+
+    mine, theirs = recomputed(olympus), recomputed(jax)
+    assert mine == theirs
+    assert name == "dot_general" or False in mine
+
+
 def test_recomputation_is_behind_a_barrier():
     f = olympus.checkpoint(lambda x: olympus.numpy.sin(olympus.numpy.sin(x)))
     assert "optimization_barrier" in olympus.jit(olympus.grad(f)).lower(X).as_text()
