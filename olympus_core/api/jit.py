@@ -100,10 +100,10 @@ class Jit(StagedFunction[_P, _R]):
         """Return the program for a kind of arguments, traced unless a call or a stage has it."""
         if references.exist():  # a trace shows which references the function uses
             return self.trace_program(arguments)
+        key = self._key(arguments)
         try:
-            key = self._key(arguments)
             call, program = self._calls.get(key), self._traced.get(key)
-        except Exception:  # static arguments without a hash or without a comparison
+        except Exception:  # static arguments that cannot be compared
             return self.trace_program(arguments)
         if call is not None:
             return call.program

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from olympus_core.base.avals import value_text
-from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.base.errors import DTypeError, ShapeError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, IndexLike
 from olympus_core.library.numpy import array_api
@@ -141,6 +141,12 @@ def _compress(
     return taking.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
+def _flat(self: Array) -> NoReturn:
+    raise UnsupportedError(
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead"
+    )
+
+
 def _contains(self: Array, value: ArrayLike) -> bool:
     """Return True if an element of a one-dimensional array equals `value`."""
     if self.ndim != 1:
@@ -207,6 +213,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 _PROPERTIES: Final[dict[str, Callable[[Any], Any]]] = {
     "T": transposing.transpose,
     "at": IndexUpdateHelper,
+    "flat": _flat,
     "imag": complex_.imag,
     "mT": transposing.matrix_transpose,
     "real": complex_.real,

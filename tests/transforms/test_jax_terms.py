@@ -84,6 +84,12 @@ jit(lambda x: x, static_argnums=0, donate_argnums=0)
     static_argnames and donate_argnames cannot intersect
 jit(lambda x: x, static_argnums=0)([1])
     Non-hashable static arguments .* <class 'list'>, \[1\]
+jit(lambda x: x, static_argnums=0).lower([1])
+    Non-hashable static arguments .* <class 'list'>, \[1\]
+jit(lambda x: x, static_argnames='x').eval_shape(x={})
+    Non-hashable static arguments .* <class 'dict'>, \{\}
+ones.flat
+    JAX Arrays do not implement the arr.flat property: consider arr.flatten
 twice(jit(lambda x: 1, static_argnums=0), Incomparable)
     static arguments should be comparable
 jit(lambda x: x, in_shardings='a')(1)
