@@ -18,11 +18,12 @@ from olympus_core.base.errors import ArgumentError, DTypeError, TypePromotionErr
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
+from olympus_core.library.public_array import AnyArray
 
 if TYPE_CHECKING:
     import ml_dtypes
 
-ndarray = Array
+ndarray = AnyArray
 
 
 dtype = np.dtype
