@@ -576,7 +576,9 @@ for _name in (
     *("on_device_size_in_bytes", "tobytes", "unsafe_buffer_pointer"),
 ):
     setattr(Tracer, _name, _concrete_method(_name))
-for _name in ("addressable_shards", "global_shards", "is_fully_addressable", "traceback"):
+for _name in (
+    *("addressable_shards", "committed", "global_shards", "is_fully_addressable", "traceback"),
+):
     setattr(Tracer, _name, _concrete_property(_name))
 
 

@@ -137,7 +137,7 @@ class LoweringContext:
         outer = frozenset[Any]() if old[1] is None else old[1].names
         texts = axis_texts(mapped.mesh.axis_names)
         every = outer | mapped.names
-        is_open = len(every) < len(mapped.mesh.axis_names)
+        is_open = len(mapped.names) < len(mapped.mesh.axis_names)
         symbol = self.meshes.symbol(mapped.mesh)
         ins, results = (
             [

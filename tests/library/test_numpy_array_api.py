@@ -186,6 +186,8 @@ def test_the_keyword_device() -> None:
     for call in (xp.zeros, xp.arange, xp.eye, xp.asarray, xp.zeros_like, ox.device_put):
         with pytest.raises(ValueError, match="`device` of other functions takes the same"):
             call(3, device="gpu")
+    with pytest.raises(NotImplementedError, match=r"stream argument of array\.to_device"):
+        xp.ones(2).to_device(device, stream=1)
     numbers, step = xp.linspace(0, 1, 3, retstep=True, device=device)
     assert numbers.device == step.device == device
 

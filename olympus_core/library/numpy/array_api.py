@@ -12,7 +12,7 @@ from typing import Final
 from olympus_core import xla
 from olympus_core.base import dtypes as types
 from olympus_core.base.dtypes import DType
-from olympus_core.base.errors import ArgumentError
+from olympus_core.base.errors import ArgumentError, UnsupportedError
 from olympus_core.ir.tracer import Array
 from olympus_core.library.device import check_device, placed
 from olympus_core.library.numpy.dtypes.queries import isdtype
@@ -109,8 +109,11 @@ def array_namespace(self: Array, /, *, api_version: str | None = None) -> Module
 def to_device(self: Array, device: Device | None, /, *, stream: None = None) -> Array:
     """Return the array on `device`; a traced array is unchanged.
 
-    Raises ArgumentError for a value that is not a device, and for a stream, which CPUs lack.
+    Raises ArgumentError for a value that is not a device, and UnsupportedError for a stream, which
+    CPUs lack.
     """
     if stream is not None:
-        raise ArgumentError(f"to_device takes no stream: it must be None, and is {stream!r:.80}")
+        raise UnsupportedError(
+            f"stream argument of array.to_device(): it must be None, and is {stream!r:.80}"
+        )
     return placed(self, device)
