@@ -96,7 +96,9 @@ class ShapeDtypeStruct(metaclass=_Description):
         >>> ShapeDtypeStruct.like(np.zeros((2, 3), "float32"))
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
         """
-        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        sharding = getattr(x, "sharding", None)
+        if sharding is not None and not getattr(x, "committed", True):
+            sharding = None
         weak = getattr(x, "weak_type", False)
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=weak)
 

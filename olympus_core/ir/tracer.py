@@ -563,8 +563,11 @@ def _concrete_method(name: str) -> Callable[..., NoReturn]:
 
 
 def _concrete_property(name: str) -> property:
+    is_attribute = name in ("addressable_shards", "committed")
+    what = f"'{name}' attribute is not available" if is_attribute else f"{name} property was called"
+
     def get(self: Tracer) -> NoReturn:
-        called = f"The {name} property was called on traced array with shape"
+        called = f"The {what} on traced array with shape"
         self._concrete(f"{called} {self.aval.long_name()}, and a concrete array", _DEVICES)
 
     return property(get, doc="Raise ConcretizationTypeError: a traced array has no value.")
@@ -577,7 +580,8 @@ for _name in (
 ):
     setattr(Tracer, _name, _concrete_method(_name))
 for _name in (
-    *("addressable_shards", "committed", "global_shards", "is_fully_addressable", "traceback"),
+    *("addressable_shards", "committed", "global_shards", "is_fully_addressable"),
+    *("is_fully_replicated", "traceback"),
 ):
     setattr(Tracer, _name, _concrete_property(_name))
 

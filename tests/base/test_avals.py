@@ -31,3 +31,9 @@ def test_a_copy_of_a_description_is_equal(copied: object, number: int) -> None:
     other = copied(one)  # type: ignore[operator]
     assert other == one and hash(other) == hash(one)
     assert (other.weak_type, other.sharding) == (one.weak_type, one.sharding)
+
+
+def test_a_description_like_a_traced_array() -> None:
+    descriptions: list[ox.ShapeDtypeStruct] = []
+    ox.jit(lambda x: descriptions.append(ox.ShapeDtypeStruct.like(x)))(1.0)
+    assert descriptions == [ox.ShapeDtypeStruct((), "float32", weak_type=True)]

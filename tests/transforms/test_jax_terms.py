@@ -39,6 +39,12 @@ jit(lambda x: x.devices())(1.0)
     The devices\(\) method was called on traced array with shape float32\[\]
 jit(lambda x: x.is_fully_addressable)(1.0)
     The is_fully_addressable property was called on traced array with shape float32\[\]
+jit(lambda x: x.is_fully_replicated)(1.0)
+    The is_fully_replicated property was called on traced array with shape float32\[\]
+jit(lambda x: x.committed)(1.0)
+    The 'committed' attribute is not available on traced array with shape float32\[\]
+jit(lambda x: x.addressable_shards)(1.0)
+    The 'addressable_shards' attribute is not available on traced array
 jit(lambda x: x.unsafe_buffer_pointer())(ones)
     Abstract tracer value encountered where concrete value is expected
 jit(range)(1)
