@@ -34,6 +34,7 @@ from olympus_core.interop.shardy_in_hlo import restore_shardy
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.entry_constants import with_entry_constants
+from olympus_core.mlir.regions import check_calls
 from olympus_core.raising.raising import aval_of, raise_module
 from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.interface import Interface
@@ -74,6 +75,7 @@ class UnchangedProgram(Traced):
         self.module = module
         self.reason = reason
         self._constants = constants or HiddenArguments()
+        check_calls(module)
         self._where = declared_placement(signature, module)
 
     @property

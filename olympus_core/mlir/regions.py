@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from olympus_core.base.errors import ArtifactError
+from olympus_core.mlir import bindings as mlir
+
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
+
+#: the attribute with the name of the function that an operation calls
+_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 
 
 def functions_of(module: ir.Module) -> dict[str, ir.Operation]:
@@ -33,6 +39,40 @@ def operations_of(function: ir.Operation) -> Iterator[ir.Operation]:
             for view in block.operations:
                 yield view.operation
                 yield from operations_of(view.operation)
+
+
+def check_calls(module: ir.Module) -> None:
+    """Raise ArtifactError if `main`, or a function that it calls, calls itself.
+
+    The compiler does not detect such a function, and its own recursion ends the process.
+    """
+    functions, finished = functions_of(module), set[str]()
+    path = {"main": _callees(functions["main"])}  # the calls to follow, of each function on the way
+    while path:
+        name, callees = next(reversed(path.items()))
+        if not callees:
+            finished.add(name)
+            path.popitem()
+            continue
+        callee = callees.pop()
+        if callee in path:
+            raise ArtifactError(f"the program's function {callee!r} calls itself")
+        if callee not in finished and callee in functions:
+            path[callee] = _callees(functions[callee])
+
+
+def _callees(function: ir.Operation) -> list[str]:
+    """Return the names of the functions that a function calls, each once."""
+    names: dict[str, None] = {}
+
+    def add(operation: ir.Operation) -> ir.WalkResult:
+        attribute = _CALLS.get(operation.name)
+        if attribute is not None:
+            names[operation.attributes[attribute].value] = None
+        return mlir.ir.WalkResult.ADVANCE
+
+    function.walk(add)
+    return list(names)
 
 
 def outer_values(region: ir.Region) -> Iterator[ir.Value]:

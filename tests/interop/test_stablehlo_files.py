@@ -133,6 +133,18 @@ def test_a_function_that_is_called_and_calls_main_is_read(
     assert np.asarray(traced.lower().compile()(two, three)).tolist() == [want] * 3
 
 
+@pytest.mark.parametrize("as_is", [False, True])
+@pytest.mark.parametrize("name", ["main", "other"])
+def test_a_function_that_calls_itself_is_an_error(name: str, as_is: bool) -> None:
+    """XLA has no recursion, and the process of a compiler that gets one ends."""
+    call = "func.call @{}(%arg0, %arg1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>"
+    value = "stablehlo.add %arg0, %arg1 : tensor<3xf32>"
+    text = ADD.replace(value, call.format("other"))
+    text += ADD.replace("@main", "@other").replace(value, call.format(name))
+    with pytest.raises(ArtifactError, match=f"function '{name}' calls itself"):
+        stablehlo.read(text.encode(), as_is=as_is)
+
+
 def test_a_program_as_is_is_compiled_unchanged() -> None:
     text = ADD.replace("return", "%unused = stablehlo.tanh %arg0 : tensor<3xf32>\n  return")
     traced = stablehlo.read(text.encode(), as_is=True)
