@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.analysis.sources.places import nested_operations
 from olympus_core.base.errors import UsageError
@@ -184,8 +184,9 @@ def _replace_all(module: ir.Module, operations: Sequence[ir.Operation], axes: _A
 
 def _texts(operation: ir.Operation) -> Iterator[str]:
     """Yield the shardings of an operation, and of the arguments and results of a function."""
-    attributes = operation.attributes
-    rows = [row for name in ("arg_attrs", "res_attrs") for row in attributes.get(name) or []]
+    attributes, rows = operation.attributes, list[Any]()
+    if operation.name == "func.func":  # another operation may have any attribute of these names
+        rows = [row for name in ("arg_attrs", "res_attrs") for row in attributes.get(name) or []]
     for row in (attributes, *rows):
         if GSPMD in row and isinstance(row[GSPMD], mlir.ir.StringAttr):
             yield str(row[GSPMD].value)

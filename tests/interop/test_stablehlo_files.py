@@ -145,6 +145,15 @@ def test_a_function_that_calls_itself_is_an_error(name: str, as_is: bool) -> Non
         stablehlo.read(text.encode(), as_is=as_is)
 
 
+def test_another_operation_than_a_function_has_any_attributes() -> None:
+    text = ADD.replace("%arg1 :", "%arg1 {arg_attrs = 1 : i32, res_attrs = [1 : i32]} :")
+    one = np.ones(3, np.float32)
+    for as_is in (False, True):
+        lowered = stablehlo.read(text.encode(), as_is=as_is).lower()
+        assert np.asarray(lowered.compile()(one, one)).tolist() == [2] * 3
+        assert lowered.cost().flops == 3
+
+
 def test_a_program_as_is_is_compiled_unchanged() -> None:
     text = ADD.replace("return", "%unused = stablehlo.tanh %arg0 : tensor<3xf32>\n  return")
     traced = stablehlo.read(text.encode(), as_is=True)
@@ -210,7 +219,9 @@ WRONG = {
     "an undefined value": (ADD.replace("%arg0, %arg1 :", "%a, %b :").encode(), "line 3, column"),
     "no StableHLO": (b"hello", "is not StableHLO that can be read: line 1, column 1"),
     "no HLO": (b"HloModule f\nENTRY {", "is not HLO that can be read"),
-    "bytes": (b"\xff\xfe\x00\x01", "is not a program that can be read"),
+    "bytes": (b"\xff\xfe\x00\x01", "no HLO protocol buffer, .* line 1 has the byte 0xff"),
+    "a text with a byte": (ADD.encode() + b"\xe9", "line 6 has the byte 0xe9"),
+    "a text with a zero": (ADD.encode() + b"\0\xe9", "line 6 has the byte 0x00"),
     "cut bytecode": (b"ML\xefR\x0dStableHLO_v1.0", "is not StableHLO"),
     "nothing": (b"", "the program has no function 'main'"),
     "another name": (ADD.replace("@main", "@f").encode(), "the program has no function 'main'"),

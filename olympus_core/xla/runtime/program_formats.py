@@ -27,6 +27,7 @@ _PORTABLE = b"StableHLO_v"
 _ARTIFACT_OFFSET = 30
 _HLO = re.compile(r"\s*(?://[^\n]*\n\s*)*HloModule\b")
 _MHLO = re.compile(r"\bmhlo\.\w+\W*\(|\"mhlo\.")
+_NO_PROTO = "Failed to deserialize HloModuleProto"
 #: the operation by which a refined argument keeps its dynamic type until its uses are refined
 _WRAPPER = "stablehlo.shape_refinement_operand_wrapper"
 
@@ -98,8 +99,30 @@ def _of_hlo_text(text: str, name: str) -> ir.Module:
 
 
 def _of_hlo_proto(content: bytes, name: str) -> ir.Module:
-    converted = _converted(lambda m: m.hlo_to_stablehlo(content), name, "a program")
+    try:
+        converted = _converted(lambda m: m.hlo_to_stablehlo(content), name, "a program")
+    except ArtifactError as error:
+        if _NO_PROTO not in str(error):
+            raise
+        byte = _first_binary_byte(content)
+        line = content.count(b"\n", 0, byte) + 1
+        raise ArtifactError(
+            f"{name} is not a program that can be read: it is no HLO protocol buffer, and no text, "
+            f"because line {line} has the byte 0x{content[byte]:02x}",
+            hint="a program is StableHLO (text or bytecode), a file of jax.export or HLO (text or "
+            "protocol buffer)",
+        ) from None
     return mlir.parsed(converted, name)
+
+
+def _first_binary_byte(content: bytes) -> int:
+    """Return the place of the first byte that is not part of a text, which the content has."""
+    zero = content.find(0)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return error.start if zero < 0 else min(zero, error.start)
+    return zero
 
 
 def _converted(convert: Any, name: str, what: str) -> bytes:
