@@ -65,7 +65,8 @@ class FileSource(ProgramOfFile):
                 self.spec,
                 "args",
             )
-        return olympus.ShapeDtypeStruct(arg.sizes, np.dtype(arg.dtype))
+        with olympus.enable_x64(True):  # a file has its own 64-bit types
+            return olympus.ShapeDtypeStruct(arg.sizes, np.dtype(arg.dtype))
 
 
 def load_file(spec: TargetSpec, file: ProgramFile) -> FileSource:

@@ -55,12 +55,16 @@ def limit_texts(limit: int, size: float) -> tuple[str, str]:
 
     >>> limit_texts(4_000_000_000, 5.21e9), limit_texts(2**30, 3 * 2**29)
     (('4 GB', '5.210 GB'), ('1 GiB', '1.500 GiB'))
+    >>> limit_texts(10, 128)
+    ('10 B', '128 B')
     """
     for base, units in _SIZE_UNITS:
         power = max(n for n in range(len(units)) if base**n <= max(limit, 1))
         scaled = limit / base**power
         if round(scaled, 2) == scaled:
-            return f"{scaled:g} {units[power]}", f"{size / base**power:.3f} {units[power]}"
+            digits = 3 if power else 0  # a size is a whole number of bytes
+            unit = units[power]
+            return f"{scaled:g} {unit}", f"{size / base**power:.{digits}f} {unit}"
     return byte_size(limit), byte_size(size)
 
 

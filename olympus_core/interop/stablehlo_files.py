@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from olympus_core import xla
 from olympus_core.analysis.cost.cost import Cost
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.descriptions import ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
@@ -34,7 +34,7 @@ from olympus_core.interop.shardy_in_hlo import restore_shardy
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.entry_constants import with_entry_constants
-from olympus_core.mlir.regions import check_calls
+from olympus_core.mlir.regions import check_recursion
 from olympus_core.raising.raising import aval_of, raise_module
 from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.interface import Interface
@@ -75,7 +75,7 @@ class UnchangedProgram(Traced):
         self.module = module
         self.reason = reason
         self._constants = constants or HiddenArguments()
-        check_calls(module)
+        check_recursion(module)
         self._where = declared_placement(signature, module)
 
     @property
@@ -182,7 +182,10 @@ def read(
     _check_shapes(module, names, by_index)
     dynamic = dynamic_arguments(module)
     if dynamic:
-        module = refined(module, {i: by_index[i] for i in dynamic}, name)
+        try:
+            module = refined(module, {i: by_index[i] for i in dynamic}, name)
+        except ArtifactError as exc:
+            raise ArgumentError(str(exc)) from None
     prepare_devices(module)
     stem = Path(name).name.partition(".")[0]
     stem = "".join(c if c.isprintable() else "_" for c in stem)  # also a byte that is not UTF-8
@@ -276,7 +279,7 @@ def _by_index(
             f"the program has no argument {unknown[0]!r}",
             hint=f"its arguments are {', '.join(names[:20])}",
         )
-    return {names.index(name): ShapedArray(x.shape, x.dtype) for name, x in shapes.items()}
+    return {names.index(name): shaped(x.shape, x.dtype) for name, x in shapes.items()}
 
 
 def _check_shapes(module: Any, names: Sequence[str], shapes: Mapping[int, ShapedArray]) -> None:

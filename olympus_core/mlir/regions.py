@@ -41,7 +41,7 @@ def operations_of(function: ir.Operation) -> Iterator[ir.Operation]:
                 yield from operations_of(view.operation)
 
 
-def check_calls(module: ir.Module) -> None:
+def check_recursion(module: ir.Module) -> None:
     """Raise ArtifactError if `main`, or a function that it calls, calls itself.
 
     The compiler does not detect such a function, and its own recursion ends the process.

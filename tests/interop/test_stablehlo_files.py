@@ -202,6 +202,19 @@ def test_dynamic_shapes_are_refined() -> None:
         stablehlo.read(content, shapes=[olympus.ShapeDtypeStruct((3, 5), "float32")])
 
 
+def test_shapes_that_do_not_fit_each_other_are_wrong_arguments() -> None:
+    content = ADD.replace("tensor<3xf32>", "tensor<?xf32>").encode()
+    shapes = [olympus.ShapeDtypeStruct((n,), "float32") for n in (3, 4)]
+    with pytest.raises(
+        ArgumentError, match=r"f\.mlir cannot have the given shapes: 'stablehlo\.add"
+    ):
+        stablehlo.read(content, shapes=shapes, name="f.mlir")
+
+
+def test_a_text_may_have_a_byte_order_mark() -> None:
+    assert stablehlo.read(b"\xef\xbb\xbf" + ADD.encode()).arg_names == ("arg0", "arg1")
+
+
 def test_a_shape_is_checked_against_the_file() -> None:
     content = ADD.encode()
     shape = olympus.ShapeDtypeStruct((3,), "float32")
@@ -223,7 +236,8 @@ WRONG = {
     "a text with a byte": (ADD.encode() + b"\xe9", "line 6 has the byte 0xe9"),
     "a text with a zero": (ADD.encode() + b"\0\xe9", "line 6 has the byte 0x00"),
     "cut bytecode": (b"ML\xefR\x0dStableHLO_v1.0", "is not StableHLO"),
-    "nothing": (b"", "the program has no function 'main'"),
+    "nothing": (b" \n", "the program is empty"),
+    "a module of nothing": (b"module {}", "the program has no function 'main'"),
     "another name": (ADD.replace("@main", "@f").encode(), "the program has no function 'main'"),
 }
 

@@ -48,8 +48,10 @@ def parse_program(content: bytes, name: str) -> ir.Module:
     exported = _exported(content)
     if exported is not None:
         return mlir.parsed(exported, name)
+    if not content.strip():
+        raise ArtifactError(f"{name} is empty")
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")  # editors of Windows write a byte order mark
     except UnicodeDecodeError:
         return _of_hlo_proto(content, name)
     if "\0" in text:
@@ -189,6 +191,8 @@ def refined(module: ir.Module, shapes: Mapping[int, ShapedArray], name: str) -> 
         kind = ir.FunctionType.get(inputs, list(function.type.results))
         function.operation.attributes["function_type"] = ir.TypeAttr.get(kind)
     content = mlir.bytecode(module)
-    return mlir.parsed(
-        _converted(lambda m: m.refine_polymorphic_shapes(content), name, "a program"), name
-    )
+    try:
+        return mlir.parsed(bytes(_jax.mlir.refine_polymorphic_shapes(content)), name)
+    except Exception as exc:  # as above
+        reason = str(exc).strip().partition("\n")[0].rpartition(" error: ")[2]
+        raise ArtifactError(f"{name} cannot have the given shapes: {reason}") from None

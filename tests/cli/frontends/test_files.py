@@ -274,6 +274,19 @@ def test_an_operation_without_a_primitive_is_verified(project: Path, invoke: Inv
     assert result.exit_code == 0, result.stderr
 
 
+def test_a_file_has_arguments_of_64_bits(project: Path, invoke: Invoke) -> None:
+    for size in ("8", "?"):
+        text = "func.func @main(%x: tensor<8xf64>) -> tensor<8xf64> { return %x : tensor<8xf64> }"
+        (project / "m.mlir").write_text(text.replace("8xf64", f"{size}xf64"))
+        result = invoke("lower", "m.mlir", "--shapes", "f64[8]")
+        assert result.exit_code == 0, result.stderr
+        wrong = invoke("lower", "m.mlir", "--shapes", "f32[8]")
+        assert wrong.exit_code == 2 and f"tensor<{size}xf64>, and got f32[8]" in wrong.stderr
+    (project / "m.mlir").write_text(text.replace("f64", "f32"))
+    wrong = invoke("lower", "m.mlir", "--shapes", "f64[8]")
+    assert wrong.exit_code == 2 and "tensor<8xf32>, and got f64[8]" in wrong.stderr
+
+
 def test_donate_names_an_argument_of_the_file(project: Path, invoke: Invoke) -> None:
     (project / "m.mlir").write_text(
         "func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<8xf32>) -> tensor<8xf32> {\n"
