@@ -44,6 +44,7 @@ Repeat = Ints
 #: The numbers of equations before and after a seed that are compared first.
 _AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
 _MAX_ROOM = 4096  # equations to each side of one that a block goes
+_MAX_CUTS = 32  # cuts of equal cost that are compared
 _MAX_PERIODS = 6  # number of periods that are compared in full, the commonest distances
 _MAX_ROUNDS = 32  # rounds of search, each among the remaining equations
 _MAX_STEPS = 32  # a period has at most so many like products
@@ -243,7 +244,10 @@ class _Search:
         return start, cuts == len(places)
 
     def _cut(self, period: int, start: int, end: int, allowed: Flags) -> list[Repeat]:
-        """Return the repeat of a stretch, cut where the fewest bytes are live."""
+        """Return the repeat of a stretch, cut where the fewest bytes are live.
+
+        Of equal cuts, one after which more occurrences precede the stretch is best.
+        """
         stop = end + period
         phases = np.arange(start, min(start + period, stop))
         copies = (stop - phases) // period
@@ -253,14 +257,23 @@ class _Search:
             possible = np.flatnonzero(allowed[phases % period] & (copies >= max(least, 2)))
             if not len(possible):
                 return []
-            best = possible[np.lexsort((-copies[possible], cost[possible]))[0]]
-            first = start + best + period * np.arange(copies[best])
-            occurrences = first[:, None] + np.arange(period)
-            while (before := self._before(occurrences[0])) is not None:
-                occurrences = np.concatenate([before[None], occurrences])
-            if len(occurrences) >= self.least.occurrences:
-                return [occurrences]
+            cheapest = possible[cost[possible] == cost[possible].min()]
+            equal = cheapest[copies[cheapest] == copies[cheapest].max()]
+            every = [
+                self._extended(start + cut + period * np.arange(copies[cut]), period)
+                for cut in equal[:: -(-len(equal) // _MAX_CUTS)].tolist()
+            ]
+            most = max(every, key=len)
+            if len(most) >= self.least.occurrences:
+                return [most]
         return []
+
+    def _extended(self, starts: Ints, period: int) -> Repeat:
+        """Return the repeat of stretches from these starts, and of those before them."""
+        occurrences = starts[:, None] + np.arange(period)
+        while (before := self._before(occurrences[0])) is not None:
+            occurrences = np.concatenate([before[None], occurrences])
+        return occurrences
 
     def _across(self, period: int) -> Ints:
         """Return the live bytes at each position, of values that live for less than a period."""

@@ -22,6 +22,7 @@ from tests.blocks.networks import (
     forward,
     found,
     layer,
+    norm,
     params,
     step,
     traced,
@@ -103,6 +104,25 @@ def test_a_block_includes_the_first_layer_that_computes_shared_values() -> None:
     (block,) = found(masked, params(5), X, np.ones(5, np.float32))
     assert block.occurrences == 5
     assert_same_operations(masked, params(5), X, np.ones(5, np.float32))
+
+
+def test_a_block_includes_the_first_layer_that_computes_shared_values_inside() -> None:
+    """Cuts before and after the attention cost the same; one has the first layer whole."""
+
+    def attended(p: Any, x: Any, bias: Any) -> Any:
+        h = norm(x)
+        scores = (h @ p["q"]) @ (h @ p["k"]).T + jnp.sqrt(bias)
+        x = x + ox.nn.softmax(scores, axis=-1) @ (h @ p["v"])
+        return x + ox.nn.gelu(norm(x) @ p["in"]) @ p["out"]
+
+    def network(ps: Any, x: Any, bias: Any) -> Any:
+        x = jnp.tanh(x)
+        for p in ps:
+            x = attended(p, x, bias)
+        return x
+
+    (block,) = found(network, params(6), X, np.ones((5, 5), np.float32))
+    assert block.occurrences == 6
 
 
 def test_a_layer_of_another_width_ends_a_block() -> None:
