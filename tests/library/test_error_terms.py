@@ -358,6 +358,7 @@ TERMS = [
     ("jnp.sort(f(3), kind='quicksort')", TypeError, "'kind' argument to sort is not supported"),
     ("jnp.sort(f(3), order='a')", TypeError, "'order' argument to sort is not supported"),
     ("jnp.round(i(3), -2)", NotImplementedError, "not implemented for decimals < 0"),
+    ("i(3) ** jnp.int32(-1)", TypeError, r"negative powers, got integer_pow\(int32\[3\], -1\)"),
     ("jnp.clip(1j, 0, 1)", ValueError, "Clip received a complex value"),
     ("jnp.gcd(1.0, 2.0)", ValueError, "Arguments to jax.numpy.gcd must be integers"),
     ("jnp.iinfo('float32')", ValueError, "Invalid integer data type 'f'"),

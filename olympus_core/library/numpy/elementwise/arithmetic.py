@@ -193,7 +193,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return `x1 ** x2`, by repeated squaring if `x2` is a Python int.
 
     A float or complex base keeps its dtype with an integer exponent.  Raises DTypeError for an
-    integer raised to a negative Python int, and for operands that are not arrays or scalars.
+    integer raised to a negative integer (a Python int, or an array without dimensions that has a
+    value), and for operands that are not arrays or scalars.
 
     >>> power(asarray([1.0, 2.0, 3.0]), 2)
     Array([1., 4., 9.], dtype=float32)
@@ -202,11 +203,18 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if exponent is not None:
         return _integer_power(x1, exponent)
     check_arrays("power", x1, x2)
+    known = x2 if at_base() and isinstance(x2, Array) and not x2.shape else None
+    if known is not None and _are_integers(x1, known) and int(known) < 0:
+        return _integer_power(x1, int(known))
     result = _power(x1, x2)
     dtype = result.aval.dtype
-    has_value = at_base() and isinstance(x2, Array) and not x2.shape
     # integers are strong, as in JAX, which also takes the value of an exponent that has one
-    return result if has_value or dtypes.kind(dtype) not in "iu" else convert(result, dtype)
+    return result if known is not None or dtypes.kind(dtype) not in "iu" else convert(result, dtype)
+
+
+def _are_integers(base: Any, exponent: Any) -> bool:
+    kinds = [dtypes.kind(get_aval(x).dtype) for x in (base, exponent)]
+    return kinds[0] in "biu" and kinds[1] == "i"
 
 
 @composite()
