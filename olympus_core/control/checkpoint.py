@@ -7,7 +7,9 @@ its parameters that returns True if the result is to be saved.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import heapq
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from olympus_core.arrays.device_array import as_device_array
@@ -141,8 +143,22 @@ def _split_by_policy(
         for eqn in parts.unknown.eqns
     ]
     outs = tuple([known_values.get(x, x) for x in parts.unknown.outvars])
-    recomputing_program = Olympuspr(inputs, (*recomputed, *eqns), outs)
+    both = [_placed(recomputed, parts.order), _placed(eqns, parts.order)]
+    every = tuple([eqn for _, eqn in heapq.merge(*both, key=operator.itemgetter(0))])
+    recomputing_program = Olympuspr(inputs, every, outs)
     return known_program, recomputing_program, used_inputs, parts.unknown_outs
+
+
+def _placed(eqns: Iterable[Eqn], order: Mapping[Var, int]) -> Iterator[tuple[int, Eqn]]:
+    """Yield the equations with their places in the order of the whole program.
+
+    A constant is in no order, and an equation without results stays after the one before it.
+    """
+    place = -1
+    for eqn in eqns:
+        if eqn.outputs:
+            place = order.get(eqn.outputs[0], place)
+        yield place, eqn
 
 
 class _PolicyTrace(StagingTrace):

@@ -7,7 +7,7 @@ a program that is called often is transformed once.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core.arrays.device_array import array_to_numpy
@@ -143,6 +143,8 @@ class SplitProgram(NamedTuple):
     `known` maps the known inputs to the known results and the residuals; `unknown` maps the
     residuals and the unknown inputs to the unknown results.  `computing` is `known` without the
     residuals that are known inputs, whose positions `forwarded` has, and None for the others.
+    `order` has a number for each value that an equation of the two programs computes, ascending in
+    the order of the whole program.
     """
 
     known: Olympuspr
@@ -151,6 +153,7 @@ class SplitProgram(NamedTuple):
     num_residuals: int
     computing: Olympuspr
     forwarded: tuple[int | None, ...]
+    order: Mapping[Var, int]
 
     def with_residuals(self, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """Return the results of `known`, from those of `computing` and the known operands."""
@@ -166,6 +169,7 @@ class _KnownTrace(StagingTrace):
     def __init__(self, unknown: StagingTrace) -> None:
         super().__init__("the known part of a program")
         self.unknown = unknown
+        self._before: dict[Var, int] = {}  # the known equations before each unknown value
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         flags = [x.__class__ is StagedTracer and x.owner is self.unknown for x in args]
@@ -173,8 +177,21 @@ class _KnownTrace(StagingTrace):
             return super().process(primitive, args, params)
         split = primitive.split(tuple(flags), **params) if primitive.has_programs else None
         if split is None:
-            return self.unknown.process(primitive, args, params)
-        return process_split(split, args, flags, self, self.unknown.process)
+            return self._process_unknown(primitive, args, params)
+        return process_split(split, args, flags, self, self._process_unknown)
+
+    def _process_unknown(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        start = len(self.unknown.eqns)
+        outs = self.unknown.process(primitive, args, params)
+        for eqn in self.unknown.eqns[start:]:
+            self._before.update(dict.fromkeys(eqn.outputs, len(self.eqns)))
+        return outs
+
+    def order(self) -> dict[Var, int]:
+        """Return the `order` of `SplitProgram`."""
+        order = {v: 2 * n for v, n in self._before.items()}
+        order.update({v: 2 * i + 1 for i, eqn in enumerate(self.eqns) for v in eqn.outputs})
+        return order
 
 
 @_cached
@@ -215,9 +232,8 @@ def split_program(
         outvars = [x for x, i in zip(known_part.outvars, every, strict=True) if i is None]
         computing = known_part.replace(outvars=tuple(outvars))
     unknown_program = hoist_consts(unknown_part)[0]
-    return SplitProgram(
-        known_part, unknown_program, is_unknown, len(residuals), computing, forwarded
-    )
+    count, order = len(residuals), known_trace.order()
+    return SplitProgram(known_part, unknown_program, is_unknown, count, computing, forwarded, order)
 
 
 def permute(program: Olympuspr, ins: Sequence[int], outs: Sequence[int]) -> Olympuspr:
