@@ -131,7 +131,7 @@ def sides(layer: Layer, threads: int) -> dict[str, Callable[[], Any]]:
 
     def kernel(options: dict[str, str]) -> Callable[[], Any]:
         # a program may not set the option
-        name = "olympus_core.xla.runtime.compiler.product_options"
+        name = "olympus_core.xla.runtime.product_kernels.product_options"
         with mock.patch(name, lambda *_: options):
             program: Any = xla.compile(text, xla.target("cpu"))
         return lambda: np.asarray(program.execute(buffers)[0])

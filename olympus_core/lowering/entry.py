@@ -15,6 +15,7 @@ from olympus_core.base.errors import OlympusWarning
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.trace import Axes
 from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.regions import CONSTANT_ARGUMENT
 from olympus_core.mlir.shardy import MeshTable
 from olympus_core.placement.layout import Layout, layout_mode
 from olympus_core.placement.mesh import AnyMesh
@@ -22,10 +23,6 @@ from olympus_core.placement.sharding import DEVICE, PINNED_HOST, NamedSharding, 
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
-
-
-#: The attribute of an argument that is a constant of the program, with its SHA-256.
-CONSTANT = "olympus.constant"
 
 
 class EntryAttributes(NamedTuple):
@@ -128,7 +125,7 @@ def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: 
         elif i in entry.donated:
             attributes["jax.buffer_donor"] = mlir.bool_attr(True)
         if i < len(entry.constants):
-            attributes[CONSTANT] = mlir.string_attr(entry.constants[i])
+            attributes[CONSTANT_ARGUMENT] = mlir.string_attr(entry.constants[i])
         arguments.append(ir.DictAttr.get(attributes))
     function.arg_attrs = ir.ArrayAttr.get(arguments)
     _sum_results(function, program, entry, outs)

@@ -11,6 +11,8 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
+#: The attribute of an argument that is a constant of the program, with its SHA-256.
+CONSTANT_ARGUMENT = "olympus.constant"
 #: the attribute with the name of the function that an operation calls
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 

@@ -10,10 +10,10 @@ from olympus_core.analysis.diff.graph import Function
 from olympus_core.analysis.diff.matching import pair_up
 from olympus_core.analysis.diff.structure import NAMES
 from olympus_core.analysis.sources.places import Place
-from olympus_core.lowering.entry import CONSTANT
+from olympus_core.mlir.regions import CONSTANT_ARGUMENT
 
 #: The titles of attributes, if they differ from their names.
-_TITLES = {CONSTANT: "SHA-256"}
+_TITLES = {CONSTANT_ARGUMENT: "SHA-256"}
 _DONATION = ("tf.aliasing_output", "jax.buffer_donor")
 
 
@@ -50,7 +50,7 @@ def ends_of(function: Function, role: str, names: Sequence[str]) -> list[End]:
     if role == "argument":
         types: Sequence[str] = function.block.arguments
         attributes = function.arguments
-        constants = [f"constants[{i}]" for i, x in enumerate(attributes) if CONSTANT in x]
+        constants = [f"constants[{i}]" for i, x in enumerate(attributes) if CONSTANT_ARGUMENT in x]
         names = [*constants, *names]
         if len(names) != len(types):
             names = [*constants, *[""] * (len(types) - len(constants))]

@@ -31,7 +31,7 @@ from olympus_core.xla.runtime.hlo_conversion import module_bytes
 from olympus_core.xla.runtime.host_calls import HostCalls
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
 from olympus_core.xla.runtime.partitioners import BOUND_CALL, partitioning
-from olympus_core.xla.runtime.product_kernels import product_options
+from olympus_core.xla.runtime.product_kernels import prepared
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
 from olympus_runtime.cpu import ensure_lapack_for
@@ -81,7 +81,9 @@ def compile(
     program = module_bytes(module)
     options = checked_options(options)
     if target.backend == "cpu":
-        options = {**_CPU_OPTIONS, **product_options(module, program), **options}
+        is_partitioned = grid is not None and len(grid) > 1
+        program, of_machine = prepared(module, program, is_partitioned)
+        options = {**_CPU_OPTIONS, **of_machine, **options}
     partitioners = () if calls is None else calls.partitioners
     calls = _known(calls, program)
     with partitioning(program, partitioners, grid) as bound:
