@@ -278,7 +278,7 @@ def test_other_tuples_are_not_raised(text: str) -> None:
 
 def test_jit_of_jax_compiles_loops_of_programs_that_stay_jaxs() -> None:
     def rates(xs: Any) -> Any:
-        step = lambda c, v: (jax.numpy.eye(4) @ (0.5 * c @ c + v), c[0])  # noqa: E731
+        step = lambda c, v: (jax.numpy.eye(4) @ (0.1 * c @ c + 0.2 * v), c[0])  # noqa: E731
         return jax.lax.scan(step, jax.numpy.eye(4), xs[:, :4])
 
     ours, theirs = olympus.interop.jax.jit(rates), jax.jit(rates)
